@@ -1,0 +1,8 @@
+"""`python -m specdiag`."""
+
+from __future__ import annotations
+
+from specdiag.cli.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""From inputs to the report: what `specdiag analyze` does, as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import msgspec
+
+from specdiag.errors import EmptyInput
+from specdiag.measure.count import Resampling
+from specdiag.report import Report
+from specdiag.scale.assemble import Assembler, Collected, Slices
+from specdiag.scale.pool import shards
+from specdiag.scale.shard import Task
+from specdiag.summary import Options, summarize
+from specdiag.trace.codec import Codec
+from specdiag.trace.events import Trace
+from specdiag.trace.sources import Piece, expand, pieces
+
+
+def analyze(
+    inputs: str | Sequence[str], options: Options | None = None, *, progress: Callable[[int], None] | None = None
+) -> Report:
+    """Read traces and report on them.
+
+    `inputs`: files, globs, directories or `-`. `progress` is called with the bytes of each segment read. Raises InputError where an input
+    cannot be read, EmptyInput where it holds no event, TraceError (strict mode) at the first line that breaks the format.
+    """
+    options = (options or Options()).checked()
+    return summarize(collect([inputs] if isinstance(inputs, str) else list(inputs), options, progress), options)
+
+
+def collect(inputs: list[str], options: Options, progress: Callable[[int], None] | None = None) -> Collected:
+    """Read every input into one tally."""
+    kept_apart = tuple(d for d in options.by if d == "branch" or d.startswith("label"))
+    task = Task(
+        Resampling(options.replicates, options.seed),
+        strict=options.strict,
+        by_branch="branch" in kept_apart,
+        by_trace=any(d != "branch" for d in kept_apart),
+    )
+    assembler = Assembler(task, Slices(kept_apart))
+    names = expand(inputs)
+    if not names:
+        raise EmptyInput("no input", "Give a trace file, a directory, a glob in quotes, or - for standard input.")
+    for name in names:
+        assembler.begin(name)
+        stream = pieces(name)
+        first = next(stream, Piece())
+        for shard in shards(chain([first], stream), replace(task, greedy=_is_greedy(first)), options.jobs):
+            assembler.add(shard)
+            if progress:
+                progress(shard.size)
+    return assembler.finish()
+
+
+def _is_greedy(piece: Piece) -> bool:
+    """Whether the header declares greedy verification: then requests that repeat are recognised by their tokens."""
+    line = piece.read().partition(b"\n")[0]
+    try:
+        header = Codec().decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    if not isinstance(header, Trace):
+        return False
+    rule = header.verification.rule if header.verification else ""
+    return rule == "greedy" or (header.verifier is not None and header.verifier.temperature == 0)

@@ -1,0 +1,61 @@
+"""`specdiag analyze`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from specdiag.analysis import analyze
+from specdiag.cli import terminal
+from specdiag.render import console, json, markdown
+from specdiag.report import Report
+from specdiag.summary import Options
+from specdiag.trace.sources import expand
+
+
+def run(
+    traces: list[str],
+    format: str,
+    by: str,
+    strict: bool | None,
+    jobs: int,
+    replicates: int,
+    seed: int,
+    level: float,
+    output: Path | None,
+    quiet: bool,
+) -> None:
+    """Analyze, render, write."""
+    options = Options(
+        strict=terminal.in_ci() if strict is None else strict,
+        replicates=replicates,
+        seed=seed,
+        level=level,
+        by=tuple(name.strip() for name in by.split(",") if name.strip()),
+        jobs=jobs,
+    ).checked()
+    inputs = expand(traces)
+    with terminal.progress(inputs, quiet) as progress:
+        report = analyze(inputs, options, progress=progress)
+    terminal.write(_rendered(report, format, output), output)
+    if not quiet:
+        terminal.say(summary(report))
+
+
+def _rendered(report: Report, format: str, output: Path | None) -> str:
+    if format == "json":
+        return json.render(report)
+    if format == "markdown":
+        return markdown.render(report)
+    if output is not None:
+        return console.render(report, width=terminal.width())
+    return console.render(report, width=terminal.width(), color=terminal.wants_color(), ascii=terminal.is_ascii())
+
+
+def summary(report: Report) -> str:
+    """One line: what was read, and how clean it was."""
+    events = sum(sum(item.events.values()) for item in report.inputs)
+    counts = {
+        severity: sum(i.count for i in report.integrity if i.severity == severity) for severity in ("problem", "info")
+    }
+    inputs = f"{len(report.inputs)} input{'s' if len(report.inputs) != 1 else ''}"
+    return f"specdiag: {inputs}, {events:,} events, {counts['problem']:,} problems, {counts['info']:,} notes ({report.settings.mode})"

@@ -1,0 +1,87 @@
+"""What the terminal and the environment are like, and writing to them. The only place that looks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from specdiag.errors import InputError
+
+PROGRESS_FROM = 32 << 20  # bytes of input
+
+
+def in_ci() -> bool:
+    """Whether this runs in CI."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def wants_color() -> bool:
+    """Whether standard output is a terminal that wants colour (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Columns of the terminal; 80 in a pipe."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+
+def is_ascii() -> bool:
+    """Whether standard output cannot show what lies outside of ASCII."""
+    return not (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith(("utf", "cp65001"))
+
+
+def write(text: str, output: Path | None) -> None:
+    """Write a report to standard output, or to a file: all of it or none."""
+    if output is None:
+        sys.stdout.write(text if not is_ascii() else text.encode("ascii", "backslashreplace").decode())
+        sys.stdout.flush()
+        return
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=output.parent, prefix=f".{output.name}.", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+        os.chmod(file.name, 0o666 & ~_umask())
+        os.replace(file.name, output)
+    except OSError as error:
+        raise InputError(
+            f"{output}: {error.strerror or error}", "Choose a folder that exists and can be written to."
+        ) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def progress(inputs: list[str], quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """A bar of bytes read, for long input on a terminal; None elsewhere."""
+    total = sum(Path(name).stat().st_size for name in inputs if Path(name).is_file())
+    if (
+        quiet
+        or total < PROGRESS_FROM
+        or not sys.stderr.isatty()
+        or any(name.endswith((".gz", ".zst")) for name in inputs)
+    ):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    with Progress(
+        BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda size: bar.advance(task, size)

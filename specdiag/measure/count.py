@@ -1,0 +1,377 @@
+"""From the settled rounds of a ledger to a tally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specdiag.measure.tally import (
+    FIRST_OF_ROUND,
+    INDEPENDENT,
+    SHARED,
+    UNIT,
+    UNJUDGED,
+    BlockKind,
+    CountKind,
+    Key,
+    RoundKind,
+    SumKind,
+    Tally,
+)
+from specdiag.measure.weights import poisson_weights
+from specdiag.trace.blocks import Bools, Ints, Keys, Ragged, key_of
+from specdiag.trace.chains import ALIVE, NONE
+from specdiag.trace.ledger import Ledger
+from specdiag.trace.notes import Notes, Where
+
+REQUESTS_AT_ONCE = 1024
+TOLERANCE = 1e-6  # a probability of 1.0000001 is a rounded 1
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Bootstrap replicates, and the seed of their weights."""
+
+    replicates: int = 0
+    seed: int = 0
+
+
+SliceOf = Callable[[int, int], tuple[str, ...]]
+"""(branch key, epoch) → the slice that a block is counted in."""
+
+
+def count(ledger: Ledger, how: Resampling, slice_of: SliceOf | None = None) -> tuple[Tally, Notes]:
+    """Tally of the settled rounds of this ledger, and what was wrong with their numbers."""
+    tally, notes = Tally(how.replicates), ledger.notes()
+    rows = ledger.settled
+    if not len(rows):
+        return tally, notes
+    requests, of_row = np.unique(ledger.blocks.request[rows], return_inverse=True)
+    counter = _Counter(ledger, rows, requests, of_row, how, tally, slice_of)
+    counter.blocks()
+    counter.rounds()
+    counter.probabilities(notes)
+    counter.bytes()
+    counter.times()
+    counter.per_request()
+    return tally, notes
+
+
+class _Counter:
+    """Counts one ledger. Every contribution is (request, kind, whole number); replicates weigh it by the request."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        rows: Ints,
+        requests: Keys,
+        of_row: Ints,
+        how: Resampling,
+        tally: Tally,
+        slice_of: SliceOf | None,
+    ) -> None:
+        self.ledger, self.rows, self.requests, self.of_row, self.how, self.tally = (
+            ledger,
+            rows,
+            requests,
+            of_row,
+            how,
+            tally,
+        )
+        self.weights = _weights(requests, how)
+        self.slices, self.slice = _slices(ledger, rows, slice_of)
+        self.drafter = ledger.blocks.drafter[rows]
+        chains, rounds = ledger.chains, ledger.rounds
+        independent = rounds.independent[ledger.group[rows]]
+        judged = ledger.counts.valid[rows] | (chains.state[rows] != ALIVE)
+        self.flags = (
+            SHARED * chains.shared[rows]
+            + INDEPENDENT * independent
+            + FIRST_OF_ROUND * _first_of_round(ledger, rows)
+            + UNJUDGED * ~judged
+        ).astype(np.int64)
+        self.sums_at: tuple[Ints, list[Any]] | None = None
+
+    def add(self, keys: list[Key], of_kind: Ints, requests: Ints, values: Ints | None = None) -> None:
+        """Add `values` (default 1 each) of these kinds and requests."""
+        kinds = len(keys)
+        weights = None if values is None else values.astype(np.float64)
+        total = np.zeros((1 + self.how.replicates, kinds), np.int64)
+        for begin in range(0, len(self.requests), REQUESTS_AT_ONCE):
+            end = min(begin + REQUESTS_AT_ONCE, len(self.requests))
+            mine = slice(None) if len(self.requests) <= REQUESTS_AT_ONCE else (requests >= begin) & (requests < end)
+            cell = (requests[mine] - begin) * kinds + of_kind[mine]
+            table = np.bincount(cell, None if weights is None else weights[mine], (end - begin) * kinds).reshape(
+                end - begin, kinds
+            )
+            total[0] += table.sum(axis=0).astype(np.int64)
+            if self.how.replicates:
+                # Whole numbers below 2**53 in float64: the product is exact, whatever the order of its sums.
+                total[1:] += (self.weights[begin:end].T @ table).astype(np.int64)
+        self.tally.add(keys, total)
+
+    def blocks(self) -> None:
+        ledger, rows = self.ledger, self.rows
+        names, steps = ledger.blocks.drafters, ledger.chains.paths.steps
+        fields = (
+            ledger.blocks.size,
+            ledger.accepted,
+            ledger.rejected,
+            ledger.own,
+            ledger.collateral,
+            ledger.committed,
+            ledger.blocks.gated,
+        )
+        columns = [self.slice, ledger.chains.path[rows], self.drafter, *(column[rows] for column in fields)]
+        columns += [ledger.chains.state[rows], ledger.chains.cut[rows], self.flags]
+        of_kind, kinds = _classes(columns)
+        keys: list[Key] = [
+            BlockKind(
+                self.slices[kind[0]],
+                tuple((names[d], n) for d, n in steps(kind[1])),
+                names[kind[2]],
+                *kind[3:],
+            )
+            for kind in kinds
+        ]
+        self.add(keys, of_kind, self.of_row)
+
+    def rounds(self) -> None:
+        rounds, blocks = self.ledger.rounds, self.ledger.blocks
+        chosen = np.flatnonzero(rounds.settled)
+        row = rounds.first_row[chosen]
+        place = np.full(len(blocks), NONE, np.int64)
+        place[self.rows] = np.arange(len(self.rows))
+        alone = np.where(rounds.independent[chosen], self._only_drafter()[chosen], NONE)
+        marks = (
+            rounds.judged,
+            rounds.shared,
+            rounds.independent,
+            rounds.truncated,
+            rounds.reproposal,
+            rounds.no_progress,
+            rounds.verifier_token,
+        )
+        columns = [self.slice[place[row]], alone, *(mark[chosen].astype(np.int64) for mark in marks)]
+        of_kind, kinds = _classes(columns)
+        keys: list[Key] = [
+            RoundKind(self.slices[k[0]], "" if k[1] == NONE else blocks.drafters[k[1]], *map(bool, k[2:]))
+            for k in kinds
+        ]
+        requests = self.of_row[place[row]]
+        self.add(keys, of_kind, requests)
+        again = np.where(rounds.reproposal[chosen], rounds.size[chosen], 0)
+        self._round_sum("reproposed_tokens", columns[0], np.full(len(row), NONE), requests, again)
+        timed = rounds.spent_ns[chosen] >= 0
+        kind = np.where(rounds.shared[chosen], -2, alone)
+        for name, values in (
+            ("timed_rounds", timed.astype(np.int64)),
+            ("timed_ns", np.where(timed, rounds.spent_ns[chosen], 0)),
+            ("timed_tokens", np.where(timed, rounds.committed[chosen] + rounds.verifier_token[chosen], 0)),
+        ):
+            self._round_sum(name, columns[0], kind, requests, values)
+
+    def _round_sum(self, name: str, slices: Ints, drafters: Ints, requests: Ints, values: Ints) -> None:
+        if not values.any():
+            return
+        of_kind, kinds = _classes([slices, drafters])
+        labels = {NONE: "", -2: "*shared"}
+        keys: list[Key] = [
+            SumKind(self.slices[s], name, labels[d] if d < 0 else self.ledger.blocks.drafters[d], 0) for s, d in kinds
+        ]
+        self.add(keys, of_kind, requests, values)
+
+    def _only_drafter(self) -> Ints:
+        only = np.full(len(self.ledger.rounds.number), NONE, np.int64)
+        there = self.ledger.blocks.size[self.rows] > 0
+        only[self.ledger.group[self.rows[there]]] = self.drafter[there]
+        return only
+
+    def _block_sums(self, sums: dict[str, Ints]) -> None:
+        """Sums over blocks, by drafter and role."""
+        if self.sums_at is None:
+            self.sums_at = _classes([self.slice, self.drafter, self.flags])
+        of_kind, kinds = self.sums_at
+        for name, values in sums.items():
+            if values.any():
+                keys: list[Key] = [
+                    SumKind(self.slices[s], name, self.ledger.blocks.drafters[d], f) for s, d, f in kinds
+                ]
+                self.add(keys, of_kind, self.of_row, values)
+
+    def probabilities(self, notes: Notes) -> None:
+        """Σ min(1, p/q) over judged positions with both logged, and the verdicts that p, q and u decide again."""
+        ledger, rows = self.ledger, self.rows
+        judged = ledger.accepted[rows] + ledger.rejected[rows]
+        size = ledger.blocks.size[rows]
+        p, q, u = ledger.blocks.p, ledger.blocks.q, ledger.blocks.u
+        usable = np.where(q.lengths[rows] == size, np.minimum(judged, p.lengths[rows]), 0)
+        if not usable.any():
+            return
+        owner = np.repeat(np.arange(len(rows)), usable)
+        position = np.arange(len(owner)) - np.repeat(np.cumsum(usable) - usable, usable)
+        pv, qv = (column.values[column.offsets[rows][owner] + position] for column in (p, q))
+        good = (pv >= 0) & (pv <= 1 + TOLERANCE) & (qv > 0) & (qv <= 1 + TOLERANCE)
+        self._out_of_range(notes, owner, position, (~good & ~np.isnan(pv) & ~np.isnan(qv)), "$.p or $.q")
+        ratio = np.minimum(1.0, np.where(good, pv, 0) / np.where(good, qv, 1))
+        accepts = position < ledger.accepted[rows][owner]
+        logged = u.lengths[rows][owner] > position
+        uv = np.where(
+            logged, u.values[np.where(logged, u.offsets[rows][owner] + position, 0)] if len(u.values) else 0, np.nan
+        )
+        self._out_of_range(notes, owner, position, (uv < 0) | (uv > 1), "$.u")
+        drawn = good & (uv >= 0) & (uv <= 1)
+        agrees = (uv * qv <= pv) == accepts
+
+        def per_block(values: NDArray[Any]) -> Ints:
+            return np.bincount(owner, values, len(rows)).astype(np.int64)
+
+        self._block_sums(
+            {
+                "expected_positions": per_block(good),
+                "expected_units": per_block(np.rint(ratio * UNIT) * good),
+                "expected_accepted": per_block(good & accepts),
+                "drawn_positions": per_block(drawn),
+                "drawn_misses": per_block(drawn & ~agrees),
+            }
+        )
+
+    def _out_of_range(self, notes: Notes, owner: Ints, position: Ints, wrong: Bools, path: str) -> None:
+        at = np.flatnonzero(wrong)
+        lines = self.ledger.blocks.judged_by[self.rows]
+        notes.add_many(
+            "probability_out_of_range",
+            [Where(int(lines[owner[i]]), path, f"position {int(position[i]) + 1}") for i in at[:50].tolist()],
+            len(at),
+        )
+
+    def bytes(self) -> None:
+        """Bytes of the submitted and of the accepted tokens, for blocks with a length for each token."""
+        ledger, rows = self.ledger, self.rows
+        sizes: Ragged = ledger.blocks.sizes
+        size = ledger.blocks.size[rows]
+        whole = (sizes.lengths[rows] == size) & (size > 0)
+        if not whole.any():
+            return
+        running = np.concatenate([[0], np.cumsum(np.rint(sizes.values).astype(np.int64))])
+        begin = sizes.offsets[rows]
+        self._block_sums(
+            {
+                "sized_tokens": np.where(whole, size, 0),
+                "bytes_submitted": np.where(whole, running[np.where(whole, begin + size, 0)] - running[begin], 0),
+                "bytes_accepted": np.where(
+                    whole, running[np.where(whole, begin + ledger.accepted[rows], 0)] - running[begin], 0
+                ),
+            }
+        )
+
+    def times(self) -> None:
+        """Drafting time, and the part of it that went into tokens that were then cut."""
+        ledger, rows = self.ledger, self.rows
+        spent, size = ledger.blocks.draft_ns[rows], ledger.blocks.size[rows]
+        timed = (spent >= 0) & (size > 0)
+        if not timed.any():
+            return
+        cut = (ledger.rejected + ledger.own + ledger.collateral)[rows]
+        share = np.where(timed, spent, 0) * cut // np.maximum(size, 1)
+        self._block_sums(
+            {"draft_ns": np.where(timed, spent, 0), "draft_ns_cut": share, "draft_timed": timed.astype(np.int64)}
+        )
+
+    def per_request(self) -> None:
+        """Submitted and accepted tokens per request and drafter, and a digest of what the request was."""
+        ledger, rows = self.ledger, self.rows
+        names, size, accepted = ledger.blocks.drafters, ledger.blocks.size[rows], ledger.accepted[rows]
+        count = len(self.requests)
+
+        def per(values: Ints, mine: Bools | None = None) -> Ints:
+            values = values if mine is None else np.where(mine, values, 0)
+            return np.bincount(self.of_row, values, count).astype(np.int64)
+
+        columns = {}
+        for number in np.unique(self.drafter).tolist():
+            mine = self.drafter == number
+            columns[f"submitted {names[number]}"], columns[f"accepted {names[number]}"] = (
+                per(size, mine),
+                per(accepted, mine),
+            )
+        shared = ledger.chains.shared[rows]
+        if shared.any():
+            columns["submitted *shared"], columns["accepted *shared"] = per(size, shared), per(accepted, shared)
+        if ledger.blocks.content[rows].any():
+            columns["*digest"] = _digest(ledger, rows, self.of_row, count)
+        self.tally.requests.add(self.requests, columns)
+
+
+def _digest(ledger: Ledger, rows: Ints, of_row: Ints, count: int) -> Ints:
+    """A digest of everything that happened in a request, whatever the order in which its blocks are counted."""
+    with np.errstate(over="ignore"):
+        mixed = np.zeros(len(rows), np.uint64)
+        blocks = ledger.blocks
+        names = np.array([key_of(name) for name in blocks.drafters], np.uint64)
+        for column in (blocks.round, blocks.start, blocks.size, ledger.accepted, blocks.content):
+            mixed = (mixed ^ column[rows].astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+            mixed ^= mixed >> np.uint64(29)
+        mixed = (mixed ^ names[blocks.drafter[rows]]) * np.uint64(0x94D049BB133111EB)
+        total = np.zeros(count, np.uint64)
+        np.add.at(total, of_row, mixed)
+    return total.astype(np.int64)
+
+
+def _weights(requests: Keys, how: Resampling) -> NDArray[np.float64]:
+    return poisson_weights(requests, how.replicates, how.seed)
+
+
+def _first_of_round(ledger: Ledger, rows: Ints) -> Ints:
+    """1 for the first block, of at least one token, of its drafter in its round."""
+    there = np.flatnonzero(ledger.blocks.size[rows] > 0)
+    pair = ledger.group[rows[there]] * len(ledger.blocks.drafters) + ledger.blocks.drafter[rows[there]]
+    first = np.zeros(len(rows), np.int64)
+    first[there[np.unique(pair, return_index=True)[1]]] = 1
+    return first
+
+
+def _slices(ledger: Ledger, rows: Ints, slice_of: SliceOf | None) -> tuple[list[tuple[str, ...]], Ints]:
+    if slice_of is None:
+        return [()], np.zeros(len(rows), np.int64)
+    of_kind, kinds = _classes([ledger.blocks.branch[rows].view(np.int64), ledger.blocks.epoch[rows]])
+    named = [slice_of(branch & (1 << 64) - 1, epoch) for branch, epoch in kinds]
+    names = sorted(set(named))
+    return names, np.array([names.index(name) for name in named], np.int64)[of_kind]
+
+
+def _classes(columns: list[Ints]) -> tuple[Ints, list[list[int]]]:
+    """Number the distinct rows of these columns: (number of each row, the rows themselves)."""
+    with np.errstate(over="ignore"):
+        mixed = np.zeros(len(columns[0]), np.uint64)
+        for column in columns:
+            mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+    _, index, inverse = np.unique(mixed, return_index=True, return_inverse=True)
+    return inverse.reshape(-1), np.stack([column[index] for column in columns], axis=1).tolist()
+
+
+class CountedEvent(NamedTuple):
+    """An event that is no block: what it counts as, and what makes it the same event as another."""
+
+    slice: tuple[str, ...]
+    request: str
+    name: str
+    value: str
+    identity: tuple[str, ...]
+
+
+def count_events(tally: Tally, events: list[CountedEvent], how: Resampling) -> None:
+    """Count each distinct event once, resampled by its request."""
+    distinct = {(event.slice, event.name, event.identity): event for event in events}.values()
+    requests = np.array([key_of(event.request) for event in distinct], np.uint64)
+    weights = np.concatenate([np.ones((len(requests), 1)), poisson_weights(requests, how.replicates, how.seed)], axis=1)
+    totals: dict[CountKind, NDArray[np.float64]] = {}
+    for event, weight in zip(distinct, weights, strict=True):
+        kind = CountKind(event.slice, event.name, event.value)
+        totals[kind] = totals.get(kind, 0) + weight
+    tally.add([*totals], np.stack([*totals.values()], axis=1).astype(np.int64))

@@ -1,0 +1,108 @@
+"""Figures of each drafter, over all of its blocks and over those that were alone, shared or independent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from specdiag.measure.intervals import Rates
+from specdiag.measure.tables import MAX_POSITIONS, VIEWS, Blocks, Mask, Row, Tables, of_view
+from specdiag.measure.tally import FIRST_OF_ROUND, SumKind
+from specdiag.report import Position, Rate, View
+
+
+def views(tables: Tables, drafter: str, rates: Rates) -> dict[str, View]:
+    """The four views of a drafter."""
+    mine = tables.blocks.where(tables.blocks.drafter == drafter)
+    out = {}
+    for name in VIEWS:
+        mask = mine.view(name)
+        figures = block_rates(
+            mine, mask, rates, f"no {name} block of this drafter" if name != "all" else "no block of this drafter"
+        )
+        if name != "solo":
+            figures |= summed_rates(tables, rates, of_view(name, drafter))
+        everything = mask | ~mine.some if name == "all" else mask
+        out[name] = View(int(mine.total("one", mask)[0]), mine.fates(everything), figures, positions(mine, mask, rates))
+    return out
+
+
+def block_rates(blocks: Blocks, mask: Mask, rates: Rates, absent: str) -> dict[str, Rate]:
+    """The rates that counts of blocks give. Definitions: docs/metrics.md."""
+    n = {name: blocks.total(name, mask) for name in ("one", "size", "judged", "accepted", "committed")}
+    rounds = first_rounds(blocks, mask)
+    proportions = {
+        "draft_acceptance": (n["accepted"], n["size"]),
+        "judged_acceptance": (n["accepted"], n["judged"]),
+        "waste": (n["size"] - n["committed"], n["size"]),
+    }
+    out = {
+        name: rates.rate(name, top, bottom, rounds=rounds, absent=absent) for name, (top, bottom) in proportions.items()
+    }
+    out["accepted_per_round"] = rates.rate(
+        "accepted_per_round", n["accepted"], n["one"], proportion=False, absent=absent
+    )
+    out["acceptance_length"] = rates.rate(
+        "acceptance_length", n["accepted"], n["one"], proportion=False, offset=1.0, absent=absent
+    )
+    return out
+
+
+def first_rounds(blocks: Blocks, mask: Mask) -> int:
+    """Rounds in which the drafters of these blocks had any."""
+    return int(blocks.total("one", mask & ((blocks.column["flags"] & FIRST_OF_ROUND) > 0))[0])
+
+
+def summed_rates(tables: Tables, rates: Rates, wanted: Callable[[SumKind], bool]) -> dict[str, Rate]:
+    """The rates that need p and q, or byte lengths."""
+    judged, expected = tables.sums("expected_positions", wanted), tables.real("expected_units", wanted)
+    sent, kept = tables.sums("bytes_submitted", wanted), tables.sums("bytes_accepted", wanted)
+    no_pq, no_bytes = "no judged position with both p and q", "no byte lengths in the log"
+    return {
+        "expected_acceptance": rates.rate(
+            "expected_acceptance", expected, judged, rounds=int(judged[0]), source="recomputed", absent=no_pq
+        ),
+        "draft_acceptance_per_byte": rates.rate(
+            "draft_acceptance_per_byte", kept, sent, proportion=False, absent=no_bytes
+        ),
+    }
+
+
+def positions(blocks: Blocks, mask: Mask, rates: Rates) -> list[Position]:
+    """Acceptance by position within the block. A position behind the end of its block is not at risk: cut off, not refused."""
+    longest = int(min(MAX_POSITIONS, blocks.column["size"][mask].max(initial=0)))
+    there = {name: blocks.reaching(name, mask, longest) for name in ("size", "judged", "accepted")}
+    total = blocks.total("one", mask)
+    return [
+        position(rates, i + 1, there["judged"][:, i], there["accepted"][:, i], there["size"][:, i], total)
+        for i in range(longest)
+    ]
+
+
+def position(rates: Rates, number: int, at_risk: Row, accepted: Row, there: Row, blocks: Row) -> Position:
+    """One position, from the blocks that were judged there, that were accepted there, that have it, and all blocks."""
+    return Position(
+        number,
+        int(at_risk[0]),
+        int(accepted[0]),
+        int(there[0]),
+        rates.rate(
+            "position_acceptance",
+            accepted,
+            at_risk,
+            rounds=int(at_risk[0]),
+            absent="no block was judged at this position",
+        ),
+        rates.rate("position_reach", accepted, blocks, rounds=int(blocks[0]), absent="no block"),
+    )
+
+
+def hazards(blocks: Blocks, mask: Mask, drafter: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """h[r, i]: share of the drafter's blocks judged at position i + 1 that were accepted there; NaN where none was judged. Product-limit
+    (Kaplan and Meier 1958): blocks that end earlier are censored."""
+    mine = mask & (blocks.drafter == drafter)
+    longest = int(blocks.column["size"][mine].max(initial=0))
+    judged, accepted = blocks.reaching("judged", mine, longest), blocks.reaching("accepted", mine, longest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(judged > 0, accepted / judged, np.nan)

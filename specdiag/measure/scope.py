@@ -1,0 +1,148 @@
+"""Does the joint diagnosis apply to this pool of drafters, what evidence is there, and what one sentence sums it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specdiag.measure.blame import worst_position
+from specdiag.measure.tables import Tables
+from specdiag.report import Blame, Drafter, Evidence, Headline, Rate, Scope, Shared
+from specdiag.trace.events import DrafterInfo, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the headers say of one drafter. `tokenizer` is its fingerprint where there is one, else its name."""
+
+    info: DrafterInfo
+    tokenizer: str | None
+
+    @property
+    def sampling(self) -> tuple[float | None, float | None, int | None]:
+        """Temperature, top-p and top-k."""
+        return self.info.temperature, self.info.top_p, self.info.top_k
+
+
+def declared(headers: list[Trace]) -> dict[str, Declared]:
+    """Drafters by id, as first declared."""
+    out: dict[str, Declared] = {}
+    for header in headers:
+        for info in header.drafters:
+            tokenizer = header.tokenizers.get(info.tokenizer or "")
+            name = (tokenizer.fingerprint if tokenizer else None) or info.tokenizer
+            out.setdefault(info.id, Declared(info, name))
+    return out
+
+
+def scope(active: list[str], known: dict[str, Declared]) -> Scope:
+    """In scope: two or more drafters that differ in tokenizer or sampling."""
+    if len(active) < 2:
+        who = f"one drafter, {active[0]}" if active else "no drafter"
+        return Scope("out_of_scope", [f"{who}: joint acceptance, blame and sharing need two or more"])
+    tokenizers = {known[d].tokenizer if d in known else None for d in active}
+    sampling = {known[d].sampling if d in known else (None, None, None) for d in active}
+    if len(tokenizers - {None}) > 1:
+        return Scope("in_scope", [f"{len(active)} drafters over {len(tokenizers - {None})} tokenizers"])
+    if len({s for s in sampling if s != (None, None, None)}) > 1:
+        return Scope("in_scope", [f"{len(active)} drafters that sample differently"])
+    missing = [d for d in active if d not in known or known[d].tokenizer is None or known[d].info.temperature is None]
+    if missing:
+        return Scope("unknown", [f"the header does not give tokenizer and temperature of {', '.join(missing)}"])
+    return Scope("out_of_scope", [f"{len(active)} drafters alike in tokenizer and sampling: they act as one drafter"])
+
+
+def evidence(tables: Tables, events: dict[str, int]) -> list[Evidence]:
+    """What the log holds, and what that can tell. Source: docs/trace-format.md, "How much a trace can tell"."""
+    blocks = tables.blocks
+    judged, size = int(blocks.total("judged")[0]), int(blocks.total("size")[0])
+    answered = blocks.where((blocks.column["flags"] & 8) == 0)
+    return [
+        Evidence(
+            "tally",
+            events.get("tally", 0),
+            0,
+            "events",
+            "per-drafter rates under every engine's definition, per-position survival",
+        ),
+        Evidence(
+            "proposal + verdict",
+            int(answered.total("one")[0]),
+            int(blocks.total("one")[0]),
+            "blocks",
+            "fates, joint acceptance, blame, truncation depth, thrash, prefix sharing",
+        ),
+        Evidence("bytes", int(tables.sums("sized_tokens")[0]), size, "submitted tokens", "byte-normalised acceptance"),
+        Evidence("q, p", int(tables.sums("expected_positions")[0]), judged, "judged tokens", "expected acceptance"),
+        Evidence(
+            "u", int(tables.sums("drawn_positions")[0]), judged, "judged tokens", "exact re-execution of every verdict"
+        ),
+        Evidence(
+            "consensus, effect",
+            events.get("consensus", 0) + events.get("effect", 0),
+            0,
+            "events",
+            "fallback rate, fates of side effects",
+        ),
+    ]
+
+
+def headline(
+    scoped: Scope, tables: Tables, drafters: list[Drafter], joint: Shared | None, blamed: Blame | None
+) -> Headline:
+    """The verdict in one sentence, in the order in which a reader needs it: what, against what, and whose."""
+    alone = _alone(drafters)
+    if scoped.status == "out_of_scope":
+        return Headline(
+            "out_of_scope", f"The joint diagnosis does not apply: {scoped.reasons[0]}. Acceptance: {alone}."
+        )
+    if joint is None:
+        return Headline(
+            "not_observed",
+            f"Joint acceptance was not observed: no round verified blocks of two or more drafters on one chain. Alone: {alone}.",
+        )
+    rates = joint.rates
+    said = f"Joint acceptance {_said(rates['joint_acceptance'])} on shared prefixes, where alone the drafters reach {alone}"
+    composed = rates["composition_acceptance"]
+    if composed.value is not None:
+        said += f"; composition alone explains {composed.value:.2f}"
+    return Headline(_verdict(joint, drafters), f"{said}{_culprit(tables, blamed)}.")
+
+
+def _verdict(joint: Shared, drafters: list[Drafter]) -> str:
+    together, interaction = joint.rates["joint_acceptance"], joint.rates["interaction"]
+    lowest = [v for d in drafters if (v := d.views["solo"].rates["draft_acceptance"].value) is not None]
+    if together.low is None or together.high is None or not lowest:
+        return "undecided"
+    if interaction.high is not None and interaction.high < 0:
+        return "interaction"
+    if together.high < min(lowest):
+        return "domination"
+    return "no_collapse" if together.low > min(lowest) else "undecided"
+
+
+def _alone(drafters: list[Drafter]) -> str:
+    known = [(d.id, d.views["solo"].rates["draft_acceptance"]) for d in drafters]
+    parts = [f"{_said(rate)} ({name})" for name, rate in known if rate.value is not None]
+    parts += [
+        f"{_said(d.engine_counts['engine_draft_acceptance'])} ({d.id})"
+        for d in drafters
+        if "engine_draft_acceptance" in d.engine_counts
+    ]
+    return ", ".join(parts) or "no evidence"
+
+
+def _culprit(tables: Tables, blamed: Blame | None) -> str:
+    if blamed is None or blamed.shares[0].value is None:
+        return ""
+    name = blamed.drafters[0]
+    said = f"; {blamed.shares[0].value:.0%} of the discarded tokens stand behind a refusal of {name}"
+    place = worst_position(tables, name)
+    return f"{said}, most often at position {place[0]} of its block" if place else said
+
+
+def _said(rate: Rate) -> str:
+    if rate.value is None:
+        return "—"
+    shown = f"{rate.value:.2f}"
+    near = {"0.00": "<0.01", "1.00": ">0.99"}
+    return shown if rate.value in (0, 1) else near.get(shown, shown)

@@ -1,0 +1,31 @@
+"""Weights of the Poisson bootstrap over requests.
+
+Each replicate gives each request a weight drawn from Poisson(1), by a hash of (seed, request, replicate) alone: so every shard, file and
+machine gives the same request the same weight, and replicates are tallies that add. Source: Chamandy, Muralidharan, Najmi and Naidu 2012,
+"Estimating uncertainty for massive data streams"; Hanley and MacGibbon 2006 for the Poisson weights.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specdiag.trace.blocks import Keys
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+_CDF = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(20)])
+
+
+def poisson_weights(requests: Keys, replicates: int, seed: int) -> NDArray[np.float64]:
+    """Weights (requests × replicates), whole numbers with mean 1 and variance 1. SplitMix64 makes the uniform draws."""
+    streams = np.array([(seed * 0xD1342543DE82EF95 + (r + 1) * _GOLDEN) & _MASK for r in range(replicates)], np.uint64)
+    with np.errstate(over="ignore"):
+        z = requests[:, None] + streams[None, :]
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    uniform = (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return np.searchsorted(_CDF, uniform, side="right").astype(np.float64)

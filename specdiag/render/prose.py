@@ -1,0 +1,78 @@
+"""The sentences that the faces for people share, so that a terminal and a comment say the same thing.
+
+Only counts and words of this package go into them; names from a trace are added by each face, in its own way of making
+them inert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specdiag.render.choice import FATES
+from specdiag.render.figures import INTERVALS, SOURCES, count, percent
+from specdiag.render.walk import rates
+from specdiag.report import Consensus, Evidence, Fates, Report, Shared, Thrash
+
+_NAMED = 2
+
+
+def shared_rounds(part: Shared) -> str:
+    """How many rounds verified a shared prefix, and how many of them refused a token."""
+    return f"{count(part.rounds)} rounds, {count(part.truncating_rounds)} of them truncated"
+
+
+def headway(part: Thrash) -> str:
+    """The two kinds of rounds that made no headway."""
+    return (
+        f"{count(part.reproposal_rounds)} of {count(part.rounds)} rounds proposed again at the same place "
+        f"({count(part.reproposed_tokens)} tokens); {count(part.no_progress_rounds)} were truncated to nothing "
+        "twice in a row."
+    )
+
+
+def votes(part: Consensus) -> str:
+    """How the steps that asked for consensus ended."""
+    return f"{count(part.steps)} steps: {count(part.agreed)} agreed, {count(part.fallback)} fell back"
+
+
+def ledger(fates: Fates) -> str:
+    """The fate of every proposed token; the parts add up to the proposed ones."""
+    parts = ", ".join(f"{count(getattr(fates, name))} {name.replace('_', ' ')}" for name in FATES)
+    return f"{count(fates.proposed)} proposed: {parts}; {count(fates.committed)} committed."
+
+
+def amount(kind: Evidence) -> str:
+    """How much there is of one kind of evidence, and of how much, where that is known."""
+    return f"{count(kind.have)}/{count(kind.of)}" if kind.of else count(kind.have)
+
+
+def few(names: Sequence[str]) -> str:
+    """The first names, each once, and how many more there are; the names are inert already."""
+    named = list(dict.fromkeys(names))
+    more = f" and {count(len(named) - _NAMED)} more" if len(named) > _NAMED else ""
+    return (", ".join(named[:_NAMED]) or "none") + more
+
+
+def requests(report: Report) -> str:
+    """How many requests, and how many of them repeat an earlier one."""
+    repeats = f" ({count(report.requests.repeats)} repeats)" if report.requests.repeats else ""
+    return f"{count(report.requests.total)} requests{repeats}"
+
+
+def reading(report: Report) -> str:
+    """How to read a figure of this report: the marks that occur in it, and how its intervals were found."""
+    present = [found.rate for found in rates(report) if found.rate.value is not None]
+    marks = [text for source, text in SOURCES.items() if any(rate.source == source for rate in present)]
+    methods = [
+        f"{mark}: {text}" if mark else text
+        for method, (mark, text) in INTERVALS.items()
+        if any(rate.interval == method for rate in present)
+    ]
+    settings, asked = report.settings, report.requests
+    return (
+        "A figure is its value, its interval, its numerator/denominator. "
+        f"Marks: {'; '.join([*marks, 'no mark: counted from the record'])}. "
+        f"Intervals ({percent(settings.level)}): {'; '.join(methods) or 'none'}. "
+        f"{count(asked.distinct)} distinct of {count(asked.total)} requests, "
+        f"{count(settings.replicates)} replicates, seed {settings.seed}."
+    )

@@ -1,0 +1,372 @@
+"""Putting shards together, in order: rounds that lie across segments are settled here.
+
+What is held is the open rounds, the verdicts that wait for a proposal, and one line for each branch of late: what nothing has touched for
+`PATIENCE` bytes of input is settled as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from specdiag.errors import EmptyInput, InputError, TraceError
+from specdiag.measure.count import CountedEvent, count, count_events
+from specdiag.measure.tally import CountKind, Key, Tally
+from specdiag.scale.shard import Shard, Task, no_blocks
+from specdiag.trace.blocks import UNKNOWN_PARENT, Blocks, Ints, key_of
+from specdiag.trace.columns import Orphan, VerdictColumns, fields_of
+from specdiag.trace.events import TallyEvent, Trace
+from specdiag.trace.ledger import Border, Ghosts, ledger_of
+from specdiag.trace.notes import CATALOGUE, Notes
+
+PATIENCE = 32 << 20  # bytes of input
+LINE_BITS = 40  # places hold (input << LINE_BITS) + line
+
+
+@dataclass(slots=True)
+class InputCount:
+    """One input as far as it was read."""
+
+    name: str
+    bytes: int = 0
+    lines: int = 0
+    events: dict[str, int] = field(default_factory=dict)
+    digest: tuple[int, int] = (0, 0)  # of everything counted, and how many blocks that was
+
+
+@dataclass(slots=True)
+class Collected:
+    """Everything that was read: one tally, the headers by epoch, the inputs, and the notes."""
+
+    tally: Tally
+    headers: dict[int, Trace]
+    inputs: list[InputCount]
+    notes: Notes
+
+    def same_evidence(self) -> list[int]:
+        """Inputs that hold exactly what an earlier one held: their requests and counts are the same."""
+        seen: set[tuple[int, int]] = set()
+        out = []
+        for number, item in enumerate(self.inputs):
+            if item.digest[1]:
+                if item.digest in seen:
+                    out.append(number)
+                seen.add(item.digest)
+        return out
+
+
+class Assembler:
+    """Takes the shards of all inputs in order; `finish` gives what was collected."""
+
+    def __init__(self, task: Task, slices: Slices) -> None:
+        self.task, self.slices = task, slices
+        self.tally = Tally(task.resampling.replicates)
+        self.notes = Notes()
+        self.inputs: list[InputCount] = []
+        self.headers: dict[int, Trace] = {}
+        self.epochs: dict[str, int] = {}
+        self.epoch = 0
+        self.position = 0
+        self.open = no_blocks()
+        self.ghosts = Ghosts.none()
+        self.waiting: list[tuple[int, Orphan]] = []
+        self.engine = EngineCounts()
+
+    def begin(self, name: str) -> None:
+        """What follows is of this input."""
+        self.inputs.append(InputCount(name))
+
+    @property
+    def base(self) -> int:
+        """What to add to a line of the next shard to make it a place."""
+        return (len(self.inputs) - 1 << LINE_BITS) + self.inputs[-1].lines
+
+    def add(self, shard: Shard) -> None:
+        """The next segment of the input."""
+        base, current = self.base, self.inputs[-1]
+        if shard.unreadable:
+            line, what, advice = shard.unreadable
+            raise InputError(f"{current.name}:{current.lines + line}: {what}", advice)
+        for code, text in shard.trouble:
+            self.notes.add(code, base + 1, "$", text)
+        self.notes.merge(shard.notes, base)
+        self._strict()
+        epochs = np.array([self.epoch, *(self._epoch_of(header) for _, header in shard.headers)], np.int64)
+        self.epoch = int(epochs[-1])
+        for name, number in shard.events.items():
+            current.events[name] = current.events.get(name, 0) + number
+        current.bytes += shard.size
+        current.digest = ((current.digest[0] + shard.digest[0]) % (1 << 64), current.digest[1] + shard.digest[1])
+        current.lines += shard.lines
+        self.position += shard.size
+        self._merge(shard.tally, epochs)
+        self._count_events(shard, epochs)
+        self.waiting.extend(
+            (self.position, Orphan(int(epochs[o.epoch]), o.line + base, o.verdict)) for o in shard.orphans
+        )
+        edges, ghosts = shard.edges, shard.ghosts
+        self._settle(
+            edges.with_columns(
+                epoch=epochs[edges.epoch],
+                born=np.full(len(edges), self.position, np.int64),
+                line=edges.line + base,
+                judged_by=np.where(edges.judged_by > 0, edges.judged_by + base, 0),
+            ),
+            Ghosts(
+                ghosts.request,
+                ghosts.branch,
+                epochs[ghosts.epoch],
+                ghosts.number,
+                ghosts.start,
+                ghosts.nothing,
+                np.full(len(ghosts), self.position, np.int64),
+            ),
+        )
+        self._strict()
+
+    def finish(self) -> Collected:
+        """Settle what is open. EmptyInput where no event was read at all."""
+        self._settle(no_blocks(), Ghosts.none(), flush=True)
+        self.engine.count(self.tally)
+        if not any(sum(i.events.values()) for i in self.inputs):
+            names = ", ".join(i.name for i in self.inputs)
+            codes = "; ".join(f"{CATALOGUE[code].message} ({number})" for code, number in self.notes.counts.items())
+            raise EmptyInput(
+                f"{names}: no event was read{': ' + codes if codes else ''}",
+                "A trace has one JSON event a line: docs/trace-format.md.",
+            )
+        self._strict()
+        return Collected(self.tally, self.headers, self.inputs, self.notes)
+
+    def _strict(self) -> None:
+        problems = self.notes.first_problem() if self.task.strict else []
+        if problems:
+            lines = []
+            for code, place in problems:
+                number, line = divmod(place.line, 1 << LINE_BITS)
+                text = f" ({place.text})" if place.text else ""
+                lines.append(f"{self.inputs[number].name}:{line}: {place.path}: {CATALOGUE[code].message}{text}")
+            advice = "; ".join(dict.fromkeys(CATALOGUE[code].advice for code, _ in problems))
+            raise TraceError(
+                lines, f"To be strict: {advice}. With --lenient it is noted, and the rest of the trace counts."
+            )
+
+    def _epoch_of(self, header: Trace) -> int:
+        """Traces are told apart by their id; a header without one begins a trace of its own."""
+        name = header.trace_id if header.trace_id is not None else f"\0{len(self.headers)}"
+        epoch = self.epochs.setdefault(name, len(self.epochs) + 1)
+        self.headers.setdefault(epoch, header)
+        return epoch
+
+    def _merge(self, tally: Tally, epochs: Ints | None = None) -> None:
+        """Add a tally whose slices are in the numbers of its segment, or, without `epochs`, of the whole input."""
+        if self.slices.wanted:
+            renamed = Tally(tally.replicates)
+            for key, at in tally.number.items():
+                renamed.add([self._renamed(key, epochs)], tally.counts[:, at : at + 1])
+            renamed.requests = tally.requests
+            tally = renamed
+        self.tally += tally
+
+    def _renamed(self, key: Key, epochs: Ints | None) -> Key:
+        branch, epoch = key.slice
+        number = int(epoch or 0)
+        return key._replace(
+            slice=self.slices.of(branch, self.headers.get(int(epochs[number]) if epochs is not None else number))
+        )
+
+    def _settle(self, edges: Blocks, ghosts: Ghosts, flush: bool = False) -> None:
+        self._seen_again(edges)
+        blocks = self._parents(self._join(self._without_repeats(edges)))
+        oldest = self.position - PATIENCE
+        self.waiting = self._keep_waiting(oldest, flush)
+        known = Ghosts.concat([self.ghosts, ghosts])
+        ledger = ledger_of(blocks, known, Border(oldest=oldest, flush=flush))
+        tally, notes = count(ledger, self.task.resampling, self.task.slice_of(blocks.branches))
+        self._merge(tally)
+        self.notes.merge(notes)
+        self.open = ledger.open_blocks()
+        known = Ghosts.concat([known, ledger.ghosts()]).latest()
+        self.ghosts = known.take(known.born >= oldest)
+
+    def _seen_again(self, edges: Blocks) -> None:
+        """Rounds that come back after they were settled: the same evidence twice, or a request id used again."""
+        if not len(edges) or not len(self.ghosts):
+            return
+        last = dict(zip(_identity(self.ghosts), self.ghosts.number.tolist(), strict=True))
+        for row, identity in enumerate(_identity(edges)):
+            if last.get(identity, -1) >= edges.round[row]:
+                self.notes.add("rounds_seen_again", int(edges.line[row]), "$.round")
+
+    def _without_repeats(self, edges: Blocks) -> Blocks:
+        """All open blocks; where a new one repeats an old one, the one that has its verdict stays."""
+        both = (
+            Blocks.concat([self.open, edges]) if len(self.open) and len(edges) else edges if len(edges) else self.open
+        )
+        twice = set(self.open.ids) & set(edges.ids)
+        if not twice:
+            return both
+        keep = np.ones(len(both), bool)
+        first: dict[tuple[object, ...], int] = {}
+        for row in np.flatnonzero([name in twice for name in both.ids]).tolist():
+            same = (
+                both.ids[row],
+                *(
+                    int(c[row])
+                    for c in (both.request, both.branch, both.epoch, both.round, both.drafter, both.size, both.start)
+                ),
+            )
+            other = first.setdefault(same, row)
+            if other != row:
+                gone = row if both.judged_by[other] else other
+                first[same] = row + other - gone
+                keep[gone] = False
+                self.notes.add(
+                    "duplicate_line", int(both.line[row]), "$.id", both.ids[row], 1 + int(both.judged_by[gone] > 0)
+                )
+        return both.take(np.flatnonzero(keep))
+
+    def _join(self, blocks: Blocks) -> Blocks:
+        """Give waiting verdicts to the open blocks that they name."""
+        if not self.waiting or not len(blocks):
+            return blocks
+        rows: dict[tuple[int, str], list[int]] = {}
+        for row, name in enumerate(blocks.ids):
+            rows.setdefault((int(blocks.epoch[row]), name), []).append(row)
+        chosen: dict[int, Orphan] = {}
+        left = []
+        for born, orphan in self.waiting:
+            candidates = rows.get((orphan.epoch, orphan.verdict.proposal), [])
+            request = key_of(orphan.verdict.request)
+            candidates = [r for r in candidates if int(blocks.request[r]) == request]
+            free = [r for r in candidates if not blocks.judged_by[r] and r not in chosen]
+            if free:
+                chosen[free[0]] = orphan
+                self._note_join(blocks, free[0], orphan)
+            elif candidates:
+                same = any(int(blocks.accepted[r]) == orphan.verdict.accepted for r in candidates)
+                self.notes.add(
+                    "duplicate_line" if same else "verdict_conflict", orphan.line, "$.proposal", orphan.verdict.proposal
+                )
+            else:
+                left.append((born, orphan))
+        self.waiting = left
+        if not chosen:
+            return blocks
+        columns = VerdictColumns()
+        columns.add(
+            fields_of([o.verdict for o in chosen.values()]),
+            np.array([o.line for o in chosen.values()], np.int64),
+            [*chosen],
+        )
+        return blocks.judge(columns.finish(self.notes))
+
+    def _note_join(self, blocks: Blocks, row: int, orphan: Orphan) -> None:
+        if orphan.line < blocks.line[row]:
+            self.notes.add("verdict_before_proposal", orphan.line, "$.proposal", orphan.verdict.proposal)
+        if orphan.verdict.round != blocks.round[row]:
+            self.notes.add("verdict_disagrees", orphan.line, "$.round")
+
+    def _parents(self, blocks: Blocks) -> Blocks:
+        """Find parents that were in another segment."""
+        unknown = np.flatnonzero(blocks.parent == UNKNOWN_PARENT)
+        if not len(unknown):
+            return blocks
+        row_of = {(int(blocks.request[r]), int(blocks.round[r]), blocks.ids[r]): r for r in range(len(blocks))}
+        parent, parent_ids = blocks.parent.copy(), dict(blocks.parent_ids)
+        for row in unknown.tolist():
+            found = row_of.get((int(blocks.request[row]), int(blocks.round[row]), parent_ids[row]))
+            if found is not None:
+                parent[row] = found
+                del parent_ids[row]
+        return blocks.with_columns(parent=parent, parent_ids=parent_ids)
+
+    def _keep_waiting(self, oldest: int, flush: bool) -> list[tuple[int, Orphan]]:
+        for born, orphan in self.waiting:
+            if flush or born < oldest:
+                self.notes.add("verdict_orphan", orphan.line, "$.proposal", orphan.verdict.proposal)
+        return [] if flush else [(born, orphan) for born, orphan in self.waiting if born >= oldest]
+
+    def _count_events(self, shard: Shard, epochs: Ints) -> None:
+        events = [
+            CountedEvent(
+                self._slice_of_event("", int(epochs[e])), c.request, "consensus", c.outcome, (c.request, c.step)
+            )
+            for e, c in shard.consensus
+        ]
+        events += [
+            CountedEvent(
+                self._slice_of_event(x.branch, int(epochs[e])),
+                x.request,
+                "effect",
+                x.action,
+                (x.request, x.step, x.branch, x.key, x.action),
+            )
+            for e, x in shard.effects
+        ]
+        if events:
+            count_events(self.tally, events, self.task.resampling)
+        for _, event in shard.tallies:
+            self.engine.add(event)
+
+    def _slice_of_event(self, branch: str, epoch: int) -> tuple[str, ...]:
+        return self.slices.of(branch, self.headers.get(epoch)) if self.slices.wanted else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """The dimensions of `--by` that the tally must keep apart: `branch`, `label` (all labels of the trace) or `label:NAME`."""
+
+    wanted: tuple[str, ...] = ()
+
+    def of(self, branch: str, header: Trace | None) -> tuple[str, ...]:
+        """The slice of a block of this branch under this header."""
+        labels = header.labels if header else {}
+        return tuple(self._value(dimension, branch, labels) for dimension in self.wanted)
+
+    def _value(self, dimension: str, branch: str, labels: dict[str, str]) -> str:
+        if dimension == "branch":
+            return branch
+        if dimension == "label":
+            return ", ".join(f"{name}={value}" for name, value in sorted(labels.items())) or "(no label)"
+        return labels.get(dimension.partition(":")[2], "(no such label)")
+
+
+class EngineCounts:
+    """Counts of `tally` events: intervals and requests add; a lifetime counter counts from its last reset, and resets add."""
+
+    def __init__(self) -> None:
+        self.total: dict[tuple[str, str, str], int] = {}
+        self.running: dict[tuple[str, str], TallyEvent] = {}
+
+    def add(self, event: TallyEvent) -> None:
+        """One event, in file order."""
+        if event.window != "lifetime":
+            self._sum(event)
+            return
+        key = (event.source or "", event.drafter)
+        before = self.running.get(key)
+        if before is not None and (event.proposed or 0) < (before.proposed or 0):
+            self._sum(before)
+        self.running[key] = event
+
+    def _sum(self, event: TallyEvent) -> None:
+        counters = {name: getattr(event, name) for name in ("rounds", "proposed", "accepted", "completion_tokens")}
+        counters |= {f"reached {i}": n for i, n in enumerate(event.reached or [], 1)}
+        for name, number in counters.items():
+            if number is not None:
+                key = (event.drafter, event.window, name)
+                self.total[key] = self.total.get(key, 0) + number
+
+    def count(self, tally: Tally) -> None:
+        """Put the totals into a tally."""
+        for event in self.running.values():
+            self._sum(event)
+        for (drafter, window, name), number in self.total.items():
+            tally.count(CountKind((drafter, window), "engine", name), number)
+
+
+def _identity(rows: Blocks | Ghosts) -> Iterable[tuple[int, int, int]]:
+    return zip(rows.request.tolist(), rows.branch.tolist(), rows.epoch.tolist(), strict=True)

@@ -1,0 +1,114 @@
+"""One segment of the input, read and counted on its own: what a worker does."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from specdiag.measure.count import Resampling, SliceOf, count
+from specdiag.measure.tally import Tally
+from specdiag.trace.blocks import Blocks
+from specdiag.trace.codec import Codec
+from specdiag.trace.columns import Orphan
+from specdiag.trace.events import Consensus, Effect, TallyEvent, Trace
+from specdiag.trace.ledger import Border, Ghosts, ledger_of
+from specdiag.trace.notes import Notes
+from specdiag.trace.segment import How, read_segment
+from specdiag.trace.sources import Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """How to count a segment. `by_branch` and `by_trace`: keep branches and traces apart in the tally."""
+
+    resampling: Resampling = field(default_factory=Resampling)
+    strict: bool = False
+    greedy: bool = False
+    by_branch: bool = False
+    by_trace: bool = False
+
+    def slice_of(self, branches: dict[int, str]) -> SliceOf | None:
+        """Slices as (branch, trace), in the numbers of this segment."""
+        if not (self.by_branch or self.by_trace):
+            return None
+        return lambda branch, epoch: (branches[branch] if self.by_branch else "", str(epoch) if self.by_trace else "")
+
+
+@dataclass(slots=True)
+class Shard:
+    """What one segment gave: the tally of the rounds inside it, and the blocks at its borders. Lines and epochs are the segment's own."""
+
+    tally: Tally
+    edges: Blocks
+    ghosts: Ghosts
+    orphans: list[Orphan]
+    headers: list[tuple[int, Trace]]
+    consensus: list[tuple[int, Consensus]]
+    effects: list[tuple[int, Effect]]
+    tallies: list[tuple[int, TallyEvent]]
+    events: dict[str, int]
+    notes: Notes
+    lines: int
+    size: int
+    digest: tuple[int, int]
+    unreadable: tuple[int, str, str] | None = None
+    trouble: list[tuple[str, str]] = field(default_factory=list)
+
+
+def read_shard(piece: Piece, task: Task) -> Shard:
+    """Read and count one segment."""
+    collecting = gc.isenabled()
+    gc.disable()  # millions of short-lived lists without cycles: the collector would only look at them again and again
+    try:
+        return _read(piece, task)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _read(piece: Piece, task: Task) -> Shard:
+    segment = read_segment(piece.read(), Codec(), How(strict=task.strict, last=piece.last, greedy=task.greedy))
+    blocks = segment.blocks
+    assert blocks is not None
+    ledger = ledger_of(blocks, Ghosts.none(), Border(open_ends=True))
+    tally, notes = count(ledger, task.resampling, task.slice_of(blocks.branches))
+    segment.notes.merge(notes)
+    if piece.skipped:
+        segment.notes.add("too_long", 1)
+    edges = ledger.open_blocks()
+    return Shard(
+        tally=tally,
+        edges=edges,
+        ghosts=ledger.ghosts(),
+        orphans=segment.orphans,
+        headers=segment.headers,
+        consensus=segment.consensus,
+        effects=segment.effects,
+        tallies=segment.tallies,
+        events=segment.events,
+        notes=segment.notes,
+        lines=segment.lines + piece.skipped,
+        size=segment.size,
+        digest=_digest(blocks),
+        unreadable=segment.unreadable,
+        trouble=list(piece.notes),
+    )
+
+
+def _digest(blocks: Blocks) -> tuple[int, int]:
+    """Of what the blocks say, whatever logged them and when; and their number."""
+    mixed = blocks.request ^ blocks.branch
+    with np.errstate(over="ignore"):
+        for column in (blocks.round, blocks.start, blocks.size, blocks.accepted):
+            mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+            mixed ^= mixed >> np.uint64(29)
+        return int(mixed.sum()) if len(blocks) else 0, len(blocks)
+
+
+def no_blocks() -> Blocks:
+    """Blocks without a row."""
+    blocks = read_segment(b"", Codec(), How()).blocks
+    assert blocks is not None
+    return blocks

@@ -1,0 +1,331 @@
+"""From what was collected to the report: every figure once, in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specdiag.errors import UsageError
+from specdiag.measure import scope as scoping
+from specdiag.measure.blame import blame
+from specdiag.measure.definitions import DEFINITIONS
+from specdiag.measure.drafters import block_rates, summed_rates, views
+from specdiag.measure.intervals import FEW_REQUESTS, Rates
+from specdiag.measure.progress import consensus, output_rates, thrash, time
+from specdiag.measure.shared import joint_acceptance, marginals, shared
+from specdiag.measure.slices import slices
+from specdiag.measure.tables import Tables
+from specdiag.measure.tally import Tally
+from specdiag.measure.weights import poisson_weights
+from specdiag.report import (
+    REPORT_SCHEMA,
+    Blame,
+    Drafter,
+    Identity,
+    Input,
+    Integrity,
+    Place,
+    Rate,
+    Report,
+    Requests,
+    Settings,
+    Shared,
+    Skipped,
+    Trace,
+)
+from specdiag.scale.assemble import LINE_BITS, Collected, InputCount
+from specdiag.trace import events
+from specdiag.trace.notes import CATALOGUE, Notes
+from specdiag.version import __version__
+
+DIMENSIONS = ("drafter", "position", "branch", "label")
+MAX_REPLICATES = 10_000
+REQUESTS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to analyze. `by`: dimensions of the slices (`drafter`, `position`, `branch`, `label`, `label:NAME`)."""
+
+    strict: bool = False
+    replicates: int = 200
+    seed: int = 0
+    level: float = 0.95
+    by: tuple[str, ...] = ()
+    jobs: int = 1
+
+    def checked(self) -> Options:
+        """Itself; UsageError where an option cannot be."""
+        for dimension in self.by:
+            if dimension not in DIMENSIONS and not dimension.startswith("label:"):
+                raise UsageError(
+                    f"--by {dimension}: no such dimension", f"Choose from {', '.join(DIMENSIONS)} and label:NAME."
+                )
+        if not 0 <= self.replicates <= MAX_REPLICATES:
+            raise UsageError(f"{self.replicates} replicates", f"Choose 0 (no intervals) to {MAX_REPLICATES}.")
+        if not 0 < self.level < 1:
+            raise UsageError(f"a level of {self.level}", "Choose a share between 0 and 1, such as 0.95.")
+        if self.jobs < 1:
+            raise UsageError(f"{self.jobs} jobs", "Choose 1 or more.")
+        return self
+
+
+def summarize(collected: Collected, options: Options) -> Report:
+    """The report on what was collected."""
+    tables = Tables(collected.tally)
+    means = RequestMeans(collected.tally, options)
+    rates = means.rates
+    headers = [collected.headers[epoch] for epoch in sorted(collected.headers)]
+    known = scoping.declared(headers)
+    listed = [_drafter(name, tables, rates, means, known) for name in sorted({*tables.drafters, *known})]
+    active = [d.id for d in listed if d.views["all"].blocks or d.engine_counts]
+    joint, blamed = _with_means(shared(tables, rates), means), blame(tables, rates)
+    scoped = scoping.scope(active, known)
+    seen: dict[str, int] = {}
+    for item in collected.inputs:
+        for name, number in item.events.items():
+            seen[name] = seen.get(name, 0) + number
+    pooled = _pooled(tables, rates, means)
+    worth = marginals(tables, rates)
+    headway, votes, spent = thrash(tables, rates), consensus(tables, rates), time(tables, rates, active)
+    notes = _all_notes(collected, active, known, means)
+    identities = _identities(tables, joint, blamed)
+    return Report(
+        schema=REPORT_SCHEMA,
+        version=__version__,
+        inputs=[Input(i.name, i.bytes, i.lines, dict(sorted(i.events.items()))) for i in collected.inputs],
+        traces=[_trace(header) for header in headers],
+        settings=Settings(
+            "strict" if options.strict else "lenient", options.replicates, options.seed, options.level, list(options.by)
+        ),
+        requests=means.requests,
+        rounds=int(tables.rounds(lambda key: key.judged)[0]),
+        scope=scoped,
+        headline=scoping.headline(scoped, tables, [d for d in listed if d.id in active], joint, blamed),
+        evidence=scoping.evidence(tables, seen),
+        fates=tables.blocks.fates(),
+        rates=pooled,
+        drafters=listed,
+        shared=joint,
+        blame=blamed,
+        marginal=worth,
+        thrash=headway,
+        consensus=votes,
+        time=spent,
+        slices=slices(collected.tally, options.by, rates),
+        mixed=_mixed(headers),
+        identities=identities,
+        integrity=_integrity(notes, collected.inputs),
+        skipped=_skipped(pooled, joint, headway, votes, spent, rates),
+        definitions=DEFINITIONS,
+    )
+
+
+class RequestMeans:
+    """Means over requests, and how many distinct ones there are."""
+
+    def __init__(self, tally: Tally, options: Options) -> None:
+        self.options = options
+        self.keys, self.columns = tally.requests.table()
+        total = len(self.keys)
+        distinct = np.arange(total)
+        digest = self.columns.get("*digest")
+        if digest is not None:
+            first = np.unique(digest, return_index=True)[1]
+            distinct = np.sort(np.concatenate([first[digest[first] != 0], np.flatnonzero(digest == 0)]))
+        self.distinct = distinct
+        self.requests = Requests(total, len(distinct), total - len(distinct))
+        widen = float(np.sqrt(total / len(distinct))) if len(distinct) else 1.0
+        self.rates = Rates(len(distinct), options.replicates, options.level, widen)
+
+    def of(self, name: str, whose: str | None) -> Rate:
+        """Mean over distinct requests of accepted / submitted tokens, of one drafter, of `*shared`, or of all."""
+        submitted, accepted = self._column("submitted", whose), self._column("accepted", whose)
+        some = self.distinct[submitted[self.distinct] > 0]
+        if not len(some):
+            return Rate(name, None, absent="no request with a submitted token of this kind")
+        ratios = accepted[some] / submitted[some]
+        top, bottom = np.zeros(1 + self.options.replicates), np.zeros(1 + self.options.replicates)
+        for begin in range(0, len(some), REQUESTS_AT_ONCE):
+            part = some[begin : begin + REQUESTS_AT_ONCE]
+            weights = poisson_weights(self.keys[part], self.options.replicates, self.options.seed)
+            top[1:] += ratios[begin : begin + REQUESTS_AT_ONCE] @ weights
+            bottom[1:] += weights.sum(axis=0)
+        top[0], bottom[0] = ratios.sum(), len(some)
+        distinct_only = Rates(len(some), self.options.replicates, self.options.level)
+        return distinct_only.rate(name, top, bottom, proportion=False)
+
+    def _column(self, what: str, whose: str | None) -> NDArray[np.int64]:
+        zero = np.zeros(len(self.keys), np.int64)
+        if whose is not None:
+            return self.columns.get(f"{what} {whose}", zero)
+        return sum(
+            (v for name, v in self.columns.items() if name.startswith(f"{what} ") and not name.endswith(" *shared")),
+            zero,
+        )
+
+
+def _drafter(
+    name: str, tables: Tables, rates: Rates, means: RequestMeans, known: dict[str, scoping.Declared]
+) -> Drafter:
+    info = known[name].info if name in known else None
+    mine = tables.blocks.drafter == name
+    figures = views(tables, name, rates)
+    figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", name)
+    return Drafter(
+        id=name,
+        declared=info is not None,
+        kind=info.kind if info else None,
+        model=info.model if info else None,
+        tokenizer=info.tokenizer if info else None,
+        temperature=info.temperature if info else None,
+        abstained=int(tables.blocks.total("one", mine & ~tables.blocks.some)[0]),
+        views=figures,
+        engine_counts=_engine_counts(tables.engine(name), rates),
+    )
+
+
+def _engine_counts(windows: dict[str, dict[str, int]], rates: Rates) -> dict[str, Rate]:
+    """The counts of the window that covers most rounds: windows overlap, so they are not added."""
+    if not windows:
+        return {}
+    counts = max(windows.values(), key=lambda c: (c.get("rounds", 0), c.get("proposed", 0)))
+
+    def ratio(name: str, top: int | None, bottom: int | None, offset: float = 0.0) -> Rate:
+        if top is None or not bottom:
+            return Rate(name, None, absent="the engine did not log these counts")
+        return Rates(0, 0, rates.level).rate(name, np.array([top]), np.array([bottom]), proportion=False, offset=offset)
+
+    accepted, rounds = counts.get("accepted"), counts.get("rounds")
+    out = {
+        "engine_draft_acceptance": ratio("engine_draft_acceptance", accepted, counts.get("proposed")),
+        "engine_acceptance_length": ratio("engine_acceptance_length", accepted, rounds, 1.0),
+    }
+    reached = sorted((int(name.split()[1]), n) for name, n in counts.items() if name.startswith("reached "))
+    out.update({f"engine_position_reach_{i}": ratio("engine_position_reach", n, rounds) for i, n in reached})
+    return out
+
+
+def _pooled(tables: Tables, rates: Rates, means: RequestMeans) -> dict[str, Rate]:
+    figures = block_rates(tables.blocks, tables.blocks.view("all"), rates, "no block was submitted")
+    figures["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", None)
+    figures["joint_acceptance"] = joint_acceptance(tables, rates)
+    return figures | summed_rates(tables, rates, lambda _: True) | output_rates(tables, rates)
+
+
+def _with_means(joint: Shared | None, means: RequestMeans) -> Shared | None:
+    if joint is not None:
+        joint.rates["joint_acceptance_request_mean"] = means.of("joint_acceptance_request_mean", "*shared")
+    return joint
+
+
+def _identities(tables: Tables, joint: Shared | None, blamed: Blame | None) -> list[Identity]:
+    f = tables.blocks.fates()
+    discarded = f.discarded_own + f.discarded_collateral
+    blame_sum = sum(map(sum, blamed.tokens)) + blamed.remainder if blamed else 0
+    fates = f.gated + f.accepted + f.rejected + discarded + f.unjudged
+    sums = [
+        ("proposed = gated + accepted + rejected + discarded + unjudged", f.proposed, fates),
+        ("judged = accepted + rejected", f.judged, f.accepted + f.rejected),
+        ("discarded = sum of the blame matrix", discarded, blame_sum),
+    ]
+    if joint:
+        s = joint.fates
+        known = s.accepted + s.rejected + joint.depth_tokens + s.unjudged
+        sums.append(("submitted on shared chains = accepted + refused + depth + unjudged", s.submitted, known))
+    out = [Identity(name, left, right, left == right) for name, left, right in sums]
+    return [*out, Identity("committed <= accepted", f.committed, f.accepted, f.committed <= f.accepted)]
+
+
+def _trace(header: events.Trace) -> Trace:
+    def software(item: events.Software | None) -> str | None:
+        return " ".join(filter(None, (item.name, item.version))) if item else None
+
+    verifier = header.verifier or events.VerifierInfo()
+    return Trace(
+        header.trace_id,
+        software(header.engine),
+        software(header.recorder),
+        header.verification.rule if header.verification else "unknown",
+        verifier.id or verifier.model,
+        verifier.tokenizer,
+        verifier.temperature,
+        dict(sorted(header.labels.items())),
+    )
+
+
+def _mixed(headers: list[events.Trace]) -> list[str]:
+    """What differs between the headers that a pooled figure mixes."""
+    aspects: dict[str, Callable[[events.Trace], object]] = {
+        "verification rules": lambda h: h.verification.rule if h.verification else "unknown",
+        "verifiers": lambda h: h.verifier.id if h.verifier else None,
+        "verifier temperatures": lambda h: h.verifier.temperature if h.verifier else None,
+        "drafter temperatures": lambda h: ", ".join(sorted(f"{d.id}={d.temperature}" for d in h.drafters)),
+        "engines": lambda h: f"{h.engine.name} {h.engine.version}" if h.engine else None,
+        "builds": lambda h: h.labels.get("build"),
+    }
+    out = []
+    for aspect, of in aspects.items():
+        values = sorted({str(of(header)) for header in headers})
+        if len(values) > 1:
+            out.append(f"pooled figures mix {len(values)} {aspect}: {'; '.join(values)}")
+    return out
+
+
+def _all_notes(
+    collected: Collected, active: list[str], known: dict[str, scoping.Declared], means: RequestMeans
+) -> Notes:
+    notes = Notes()
+    notes.merge(collected.notes)
+    if not collected.headers:
+        notes.add("no_header", 1)
+    for name in active:
+        if collected.headers and name not in known:
+            notes.add("undeclared_drafter", 1, "$.drafter", name)
+    if means.requests.repeats:
+        notes.add("repeated_requests", 1, count=means.requests.repeats)
+    for number in collected.same_evidence():
+        notes.add("same_evidence", (number << LINE_BITS) + 1)
+    return notes
+
+
+def _integrity(notes: Notes, inputs: list[InputCount]) -> list[Integrity]:
+    out = []
+    for code in sorted(notes.counts, key=lambda c: (CATALOGUE[c].severity != "problem", c)):
+        kind = CATALOGUE[code]
+        places = [(divmod(where.line, 1 << LINE_BITS), where) for where in notes.places[code]]
+        listed = [Place(inputs[number].name, line, where.path, where.text[:200]) for (number, line), where in places]
+        out.append(Integrity(code, kind.severity, notes.counts[code], kind.message, kind.advice, listed))
+    return out
+
+
+def _skipped(
+    pooled: dict[str, Rate], joint: Shared | None, headway: object, votes: object, spent: object, rates: Rates
+) -> list[Skipped]:
+    out = [Skipped(name, rate.absent or "") for name, rate in _absent(pooled, joint)]
+    if headway is None:
+        out.append(Skipped("thrash", "no round was judged"))
+    if votes is None:
+        out.append(Skipped("consensus_fallback_rate", "no consensus event in the log"))
+    if spent is None:
+        out.append(Skipped("throughput_ratio", "no round with drafting and verifying times (proposal.ms, verdict.ms)"))
+    if not rates.replicates:
+        out.append(Skipped("intervals", "switched off with --replicates 0"))
+    elif rates.requests < FEW_REQUESTS:
+        out.append(
+            Skipped(
+                "bootstrap intervals",
+                f"{rates.requests} distinct requests; {FEW_REQUESTS} are needed. Shares get Wilson intervals on rounds, which are too narrow",
+            )
+        )
+    return out
+
+
+def _absent(pooled: dict[str, Rate], joint: Shared | None) -> Iterator[tuple[str, Rate]]:
+    for rates in (pooled, joint.rates if joint else {}):
+        for name, rate in rates.items():
+            if rate.value is None:
+                yield name, rate

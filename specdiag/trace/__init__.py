@@ -1,0 +1,1 @@
+"""The trace: typed events, reader, recorder, and the ledger in columns."""

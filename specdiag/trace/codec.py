@@ -1,0 +1,96 @@
+"""Decoding of trace lines, which learns the fields and types it does not know.
+
+msgspec decodes into typed structs in C, and can either drop unknown fields without a word or refuse them. The format grows by addition,
+so neither will do: a field or type met for the first time is learned (the struct grows by a raw field), and from then on decodes at full
+speed, is counted exactly, and is written back unchanged. What can be learned is bounded, since a trace is untrusted.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any, cast
+
+import msgspec
+
+from specdiag.trace.events import EVENT_TYPES, Event
+
+MAX_LEARNED = 256
+Absent = msgspec.UNSET
+
+
+class UnknownEvent(Event, gc=False, kw_only=True, tag=False):
+    """Base of the structs made for event types that this release does not know."""
+
+
+class Codec:
+    """Decodes lines into events; `learn` teaches it a JSON object's unknown type or fields."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, type[Event]] = dict(EVENT_TYPES)
+        self.learned: dict[str, list[str]] = {}
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        union = functools.reduce(operator.or_, self.types.values())
+        self._decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(union)
+
+    def decode(self, line: bytes) -> Event:
+        """One event from one line; msgspec.DecodeError where the line breaks the format."""
+        return self._decoder.decode(line)
+
+    def decode_lines(self, chunk: bytes) -> list[Event]:
+        """All events of whole lines; msgspec.DecodeError where any of them breaks the format."""
+        return self._decoder.decode_lines(chunk)
+
+    def learn(self, obj: dict[str, Any]) -> bool:
+        """Grow the struct of this object's type by the fields it lacks. False where there was nothing to learn, or too much was."""
+        tag = obj.get("type")
+        if not isinstance(tag, str):
+            return False
+        known = self.types.get(tag, UnknownEvent)
+        have = {field.encode_name for field in msgspec.structs.fields(known)} | {"type"}
+        new = [name for name in obj if name not in have]
+        if not new and tag in self.types:
+            return False
+        if sum(map(len, self.learned.values())) + len(self.learned) + len(new) > MAX_LEARNED:
+            return False
+        self.learned.setdefault(tag, []).extend(new)
+        self.types[tag] = _grown(tag, known, new, len(have))
+        self._rebuild()
+        return True
+
+    def unknown_fields(self, tag: str) -> list[str]:
+        """Names of the learned fields of a type, as they stand in the JSON."""
+        return self.learned.get(tag, [])
+
+
+def tag_of(kind: type[Event]) -> str:
+    """The `type` under which events of this struct stand in a trace."""
+    return str(kind.__struct_config__.tag)
+
+
+def _grown(tag: str, base: type[Event], names: list[str], serial: int) -> type[Event]:
+    # Attribute names are made up, since a JSON name need not be an identifier, nor safe to set on a class.
+    attributes = {f"x{serial}_{i}": name for i, name in enumerate(names)}
+    grown = msgspec.defstruct(
+        base.__name__,
+        [(attribute, msgspec.Raw | msgspec.UnsetType, Absent) for attribute in attributes],
+        bases=(base,),
+        tag_field="type",
+        tag=tag,
+        rename=attributes,
+        kw_only=True,
+        gc=False,
+        omit_defaults=True,
+        forbid_unknown_fields=True,
+    )
+    return cast(type[Event], grown)
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def encode(event: Event) -> bytes:
+    """One event as one line of JSON, without its newline; fields at their default are left out, unknown ones are kept."""
+    return _ENCODER.encode(event)

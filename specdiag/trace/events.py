@@ -1,0 +1,202 @@
+"""The events of the trace format `specdiag/1`, as typed structs.
+
+One JSON object a line; its `type` selects the struct. Field meanings: docs/trace-format.md. The structs are not tracked by the garbage
+collector (`gc=False`): they hold no cycles, and a trace has millions of them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+SCHEMA_NAME = "specdiag"
+SCHEMA_MAJOR = 1
+SCHEMA = f"{SCHEMA_NAME}/{SCHEMA_MAJOR}"
+
+# Beyond 2**53 a reader that holds numbers as doubles changes them silently.
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+# An engine that lost a round writes -1; it is judged with the ledger's other impossible counts, where it can be located and counted.
+Signed = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+Floats = list[float | None]
+Json = msgspec.Raw | msgspec.UnsetType  # any JSON value, kept as it was written
+
+
+class Software(msgspec.Struct, gc=False):
+    """A program, by name and version."""
+
+    name: str | None = None
+    version: str | None = None
+
+
+class Verification(msgspec.Struct, gc=False):
+    """How the verifier judges: `rejection`, `exact_match`, `greedy`, `typical`, `block` or `unknown`."""
+
+    rule: str = "unknown"
+
+
+class DrafterInfo(msgspec.Struct, gc=False):
+    """A drafter as the header declares it. `temperature`, `top_p` and `top_k` are its sampling regime; `pass_ms` the time of one pass."""
+
+    id: str
+    model: str | None = None
+    kind: str | None = None
+    tokenizer: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_draft_tokens: int | None = None
+    pass_ms: float | None = None
+    parameters: float | None = None
+
+
+class VerifierInfo(msgspec.Struct, gc=False):
+    """The verifier as the header declares it."""
+
+    id: str | None = None
+    model: str | None = None
+    tokenizer: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    pass_ms: float | None = None
+
+
+class TokenizerInfo(msgspec.Struct, gc=False):
+    """A tokenizer; equal `fingerprint` means the same tokenizer, whatever its name."""
+
+    vocab_size: int | None = None
+    fingerprint: str | None = None
+    file: str | None = None
+
+
+class Next(msgspec.Struct, gc=False):
+    """The verifier's own token after the first refusal (`correction`) or after a fully accepted chain (`bonus`)."""
+
+    token: int
+    kind: str
+    p: float | None = None
+
+
+class Ballot(msgspec.Struct, gc=False):
+    """What one branch voted for."""
+
+    branch: str
+    value: Json = msgspec.UNSET
+
+
+class Event(msgspec.Struct, gc=False, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"):
+    """What every event may carry: `source` (process, rank or engine that logged it) and `ts` (wall clock, seconds)."""
+
+    source: str | None = None
+    ts: float | None = None
+
+
+class Trace(Event, gc=False, kw_only=True, tag="trace"):
+    """The header, first line of a file."""
+
+    schema: str
+    trace_id: str | None = None
+    engine: Software | None = None
+    recorder: Software | None = None
+    verification: Verification | None = None
+    drafters: list[DrafterInfo] = []
+    verifier: VerifierInfo | None = None
+    tokenizers: dict[str, TokenizerInfo] = {}
+    labels: dict[str, str] = {}
+
+
+class Proposal(Event, gc=False, kw_only=True, tag="proposal"):
+    """A block of tokens that one drafter proposed."""
+
+    id: str
+    request: str
+    round: Count
+    branch: str = "main"
+    step: str | None = None
+    drafter: str
+    parent: str | None = None
+    start: Signed
+    tokens: list[int]
+    submitted: list[int] | None = None
+    bytes: list[Count] | None = None
+    submitted_bytes: list[Count] | None = None
+    q: Floats | None = None
+    gated: Count | None = None
+    context_digest: str | None = None
+    ms: float | None = None
+
+
+class Verdict(Event, gc=False, kw_only=True, tag="verdict"):
+    """What the verifier decided about one proposal."""
+
+    proposal: str
+    request: str
+    round: Count
+    accepted: Signed
+    judged: Signed | None = None
+    committed: Signed | None = None
+    stop: str | None = None
+    p: Floats | None = None
+    u: Floats | None = None
+    gap: Floats | None = None
+    context_digest: str | None = None
+    next: Next | None = None
+    ms: float | None = None
+    batch: int | None = None
+    context: int | None = None
+
+
+class Consensus(Event, gc=False, kw_only=True, tag="consensus"):
+    """The vote at the end of a step."""
+
+    request: str
+    step: str
+    quorum: int
+    ballots: list[Ballot] = []
+    outcome: Literal["agreed", "fallback"]
+    value: Json = msgspec.UNSET
+
+
+class Effect(Event, gc=False, kw_only=True, tag="effect"):
+    """A side effect staged, committed or discarded; `key` is its idempotency key."""
+
+    request: str
+    step: str
+    branch: str
+    key: str
+    action: Literal["stage", "commit", "discard"]
+    target: str | None = None
+    args_digest: str | None = None
+
+
+class TallyEvent(Event, gc=False, kw_only=True, tag="tally"):
+    """Counts where an engine logs no rounds; `reached[i]`: rounds that accepted at least i + 1 tokens."""
+
+    drafter: str
+    window: Literal["interval", "lifetime", "request"]
+    request: str | None = None
+    rounds: Count | None = None
+    proposed: Count | None = None
+    accepted: Count | None = None
+    completion_tokens: Count | None = None
+    reached: list[Count] | None = None
+    max_draft_tokens: Count | None = None
+
+
+class Note(Event, gc=False, kw_only=True, tag="note"):
+    """Free text, kept and ignored."""
+
+    text: str
+
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    "trace": Trace,
+    "proposal": Proposal,
+    "verdict": Verdict,
+    "consensus": Consensus,
+    "effect": Effect,
+    "tally": TallyEvent,
+    "note": Note,
+}

@@ -1,0 +1,114 @@
+"""Trouble with the input: counted, located, and said in one sentence with what to do about it.
+
+A note is a `problem` (strict mode ends on it) or `info`. The catalogue below is the only place where their wording stands.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+KEPT_PLACES = 5
+
+Severity = Literal["problem", "info"]
+
+
+class Kind(NamedTuple):
+    """Severity, message and advice of one code."""
+
+    severity: Severity
+    message: str
+    advice: str
+
+
+CATALOGUE: dict[str, Kind] = {
+    "not_json": Kind("problem", "line is not JSON", "write one JSON object a line; the line is left out"),
+    "torn_line": Kind("problem", "line ends in the middle", "the writer was killed or the disk was full; the torn part is left out"),
+    "joined_lines": Kind("problem", "several events on one line", "end each event with a newline; all of them are read"),
+    "restarted_line": Kind("problem", "a line was begun, and begun again", "give each writer its own file; the torn first part is left out"),
+    "invalid_utf8": Kind("problem", "line is not valid UTF-8", "write UTF-8; the bad bytes are replaced"),
+    "control_character": Kind("problem", "control character inside a string", "escape it as \\u00XX; the line is read all the same"),
+    "too_deep": Kind("problem", "JSON nested too deeply", "the line is left out"),
+    "too_long": Kind("problem", "line longer than 16 MiB", "one event is a few hundred bytes; the line is left out"),
+    "truncated_stream": Kind("problem", "compressed input ends early", "copy the file again; what could be read is counted"),
+    "corrupt_stream": Kind("problem", "compressed input is corrupt", "copy the file again; what could be read is counted"),
+    "bad_field": Kind("problem", "field is missing or of the wrong type", "write the field as docs/trace-format.md says; the line is left out"),
+    "bad_optional_field": Kind("problem", "optional field of the wrong type", "write the field as docs/trace-format.md says; it counts as missing"),
+    "not_finite": Kind("problem", "NaN, Infinity or a placeholder such as 1.797e308", "write null where there is no value; it counts as missing"),
+    "id_not_string": Kind("problem", "id written as a number", "write ids as strings: beyond 2^53 other readers change numbers silently"),
+    "probability_out_of_range": Kind("problem", "p, q or u outside [0, 1], or a drafted token with q = 0", "log probabilities after temperature and truncation; the value counts as missing"),
+    "accepted_above_submitted": Kind("problem", "accepted is negative or above the submitted tokens", "log the accepted prefix of this block alone, without the bonus token; the block counts as unjudged"),
+    "committed_above_accepted": Kind("problem", "committed is negative or above accepted", "log how many of the accepted tokens reached the output; the block counts as unjudged"),
+    "judged_out_of_range": Kind("problem", "judged is below accepted or above the submitted tokens", "log how many positions were judged; the block counts as unjudged"),
+    "accepted_behind_refusal": Kind("problem", "tokens accepted behind a refused token of the same chain", "log accepted 0 for what stands behind a refusal; the block counts as unjudged"),
+    "accepted_behind_stop": Kind("problem", "tokens accepted behind a block that was not fully judged", "log the verdict of the block it extends; the block counts as unjudged"),
+    "verdict_conflict": Kind("problem", "second, different verdict for one proposal", "log one verdict for each proposal; the first one stands"),
+    "verdict_orphan": Kind("problem", "verdict without its proposal", "log every proposal, under the id and the request that its verdict names; the verdict is left out"),
+    "verdict_disagrees": Kind("problem", "verdict names another round than its proposal", "log the round of the proposal; the proposal's is used"),
+    "parent_missing": Kind("problem", "parent is no block of the same round", "log the block that this one extends, or null; the block counts as the head of a chain"),
+    "parent_cycle": Kind("problem", "blocks that extend each other in a circle", "log the block that this one extends, or null; each counts as the head of a chain"),
+    "parent_gap": Kind("problem", "block starts where its parent has no token", "log start in verifier tokens of the request; the block is taken to extend its whole parent"),
+    "verdict_before_proposal": Kind("info", "verdict stands before its proposal", "they are joined all the same"),
+    "proposal_orphan": Kind("info", "proposal without a verdict", "its tokens count as unjudged unless its chain says more"),
+    "duplicate_line": Kind("info", "event logged more than once", "let one rank log; it counts once"),
+    "id_reused": Kind("info", "proposal id used again", "make ids unique in the trace; they are told apart by request and order"),
+    "judged_past_refusal": Kind("info", "positions judged behind the first refusal", "they are scored, not judged: each chain is judged up to its first refusal"),
+    "unknown_field": Kind("info", "field that this release does not know", "kept on rewrite, not analysed"),
+    "unknown_type": Kind("info", "event type that this release does not know", "kept on rewrite, not analysed"),
+    "unknown_stop": Kind("info", "stop reason that this release does not know", "read as if it were absent"),
+    "byte_order_mark": Kind("info", "byte order mark", "write plain UTF-8"),
+    "utf_16": Kind("info", "UTF-16 text", "write UTF-8; it is converted"),
+    "no_header": Kind("info", "no trace header", "write a `trace` event first: without it the rule, temperatures and tokenizers are not known"),
+    "undeclared_drafter": Kind("info", "drafter that no header declares", "declare it in the header, with tokenizer and temperature"),
+    "rounds_seen_again": Kind("info", "request returns to an earlier round", "the same evidence twice, or a request id used again: both are counted"),
+    "same_evidence": Kind("info", "two inputs hold exactly the same evidence", "leave one out: the figures count both, the intervals are too narrow"),
+    "repeated_requests": Kind("info", "greedy requests identical to an earlier one", "they count once in the number of requests and in means over requests, and widen the intervals"),
+    "broken_identity": Kind("problem", "an identity of the ledger does not hold", "report this as a fault of specdiag, with the trace"),
+}  # fmt: skip
+
+
+class Where(NamedTuple):
+    """A place in one input: line (from 1), field path, and a word on what stands there."""
+
+    line: int
+    path: str = "$"
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Notes:
+    """Counts and first places per code. Merging is exact, whatever the order, as long as lines are those of the whole input."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    places: dict[str, list[Where]] = field(default_factory=dict)
+
+    def add(self, code: str, line: int, path: str = "$", text: str = "", count: int = 1) -> None:
+        """One more of this kind, at this place."""
+        self.add_many(code, [Where(line, path, text)], count)
+
+    def add_many(self, code: str, places: Iterable[Where], count: int | None = None) -> None:
+        """Several of a kind."""
+        assert code in CATALOGUE, code
+        listed = list(places)
+        number = len(listed) if count is None else count
+        if number:
+            self.counts[code] = self.counts.get(code, 0) + number
+            self.places[code] = heapq.nsmallest(KEPT_PLACES, [*self.places.get(code, []), *listed])
+
+    def merge(self, other: Notes, line_offset: int = 0) -> None:
+        """Add another's notes, whose lines start after `line_offset`."""
+        for code, number in other.counts.items():
+            self.add_many(code, [place._replace(line=place.line + line_offset) for place in other.places[code]], number)
+
+    def first_problem(self) -> list[tuple[str, Where]]:
+        """Every problem of the first line that has one; empty where there is none."""
+        problems = [
+            (code, place)
+            for code in self.counts
+            if CATALOGUE[code].severity == "problem"
+            for place in self.places[code]
+        ]
+        first = min((place.line for _, place in problems), default=0)
+        return sorted((p for p in problems if p[1].line == first), key=lambda p: (p[1].path, p[0]))

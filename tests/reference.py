@@ -1,0 +1,676 @@
+"""The figures of a trace, computed the slow and obvious way.
+
+This module is the yardstick that the fast implementation is held against. It shares no code with it: the standard
+library only, integers and exact fractions only, one loop for each sentence of the definitions. It takes the events of a
+trace as JSON objects, in file order, and returns plain dictionaries.
+
+Words used throughout:
+
+* a *block* is one proposal of one drafter, n its submitted tokens;
+* a *round* is the group of blocks with the same (request, branch, round);
+* a *path* is the list of (drafter, tokens) that leads to a block: each ancestor that has tokens with the offset at
+  which the path leaves it, then the block itself with all of its n tokens;
+* a *hazard* h[d, k] is the share of the judged k-th tokens of drafter d's blocks that was accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+Event = dict[str, Any]
+Path = list[tuple[str, int]]
+Hazards = dict[tuple[str, int], Fraction]
+
+ALIVE = "alive"
+BEHIND = "behind refusal"
+STOPPED = "stopped"
+
+# Fields that say when and by whom a line was logged; two lines that differ in nothing else are one line logged twice.
+ENVELOPE = ("source", "ts", "ms")
+
+FATES = (
+    "proposed",
+    "submitted",
+    "gated",
+    "accepted",
+    "rejected",
+    "discarded_own",
+    "discarded_collateral",
+    "unjudged",
+    "judged",
+    "committed",
+)
+ROLES = ("solo", "shared", "independent")
+ROLE_COUNTS = ("submitted", "accepted", "rejected", "judged", "committed")
+
+MAX_SHAPLEY_DRAFTERS = 6
+
+
+class Block:
+    """One proposal, with everything that the definitions say about it, filled in stage by stage."""
+
+    def __init__(self, line: int, event: Event) -> None:
+        # What the proposal says.
+        self.line = line
+        self.event = event
+        self.id: str = event["id"]
+        self.request: str = event["request"]
+        self.branch: str = event["branch"] if event.get("branch") is not None else "main"
+        self.round: int = event["round"]
+        self.drafter: str = event["drafter"]
+        self.start: int = event["start"]
+        self.translated: bool = event.get("submitted") is not None
+        self.n: int = len(event["submitted"]) if self.translated else len(event["tokens"])
+        self.gated: int = event.get("gated") or 0
+        # What the verifier says: the line that stands, and its (accepted, judged, committed) when that is possible.
+        self.verdict: Event | None = None
+        self.judgement: tuple[int, int, int] | None = None
+        # Where it hangs.
+        self.parent: Block | None = None
+        self.offset = 0
+        # What became of it.
+        self.state = ALIVE
+        self.culprit: str | None = None
+        self.fates: dict[str, int] = {}
+        self.roles: set[str] = set()
+
+    @property
+    def group(self) -> tuple[str, str, int]:
+        """The round that this block belongs to."""
+        return (self.request, self.branch, self.round)
+
+    def ancestors(self) -> list[tuple[Block, int]]:
+        """Each block above this one, the root first, with the offset at which the path leaves it."""
+        found: list[tuple[Block, int]] = []
+        here = self
+        while here.parent is not None:
+            found.append((here.parent, here.offset))
+            here = here.parent
+        found.reverse()
+        return found
+
+    def token_ancestors(self) -> list[tuple[Block, int]]:
+        """The ancestors that have tokens: an abstaining drafter lends nothing to a chain."""
+        return [(block, offset) for block, offset in self.ancestors() if block.n > 0]
+
+    def path(self) -> Path:
+        """The tokens that must be accepted for this block to be accepted as a whole."""
+        return [(block.drafter, offset) for block, offset in self.token_ancestors()] + [(self.drafter, self.n)]
+
+
+class Notes:
+    """How many blocks or lines each remark concerns."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def add(self, code: str) -> None:
+        self.counts[code] = self.counts.get(code, 0) + 1
+
+
+def content(event: Event) -> Event:
+    """A line without the fields that say when and by whom it was logged."""
+    return {key: value for key, value in event.items() if key not in ENVELOPE}
+
+
+# Stage 1: which blocks there are, and which verdict belongs to which.
+
+
+def collect_blocks(events: list[Event], notes: Notes) -> list[Block]:
+    """The proposals in file order: a repeated line counts once, an id with other content is another block."""
+    blocks: list[Block] = []
+    for line, event in enumerate(events):
+        if event["type"] != "proposal":
+            continue
+        namesakes = [b for b in blocks if (b.request, b.id) == (event["request"], event["id"])]
+        if any(content(b.event) == content(event) for b in namesakes):
+            notes.add("duplicate_line")
+            continue
+        if namesakes:
+            notes.add("id_reused")
+        blocks.append(Block(line, event))
+    return blocks
+
+
+def join_verdicts(events: list[Event], blocks: list[Block], notes: Notes) -> None:
+    """Give each verdict to its block, by (request, id)."""
+    for line, event in enumerate(events):
+        if event["type"] != "verdict":
+            continue
+        namesakes = [b for b in blocks if (b.request, b.id) == (event["request"], event["proposal"])]
+        open_earlier = [b for b in namesakes if b.line < line and b.verdict is None]
+        open_later = [b for b in namesakes if b.line > line and b.verdict is None]
+        standing = [b.verdict for b in namesakes if b.verdict is not None]
+        if open_earlier:
+            open_earlier[-1].verdict = event
+        elif any(content(verdict) == content(event) for verdict in standing):
+            notes.add("duplicate_line")
+        elif open_later:
+            open_later[0].verdict = event
+            notes.add("verdict_before_proposal")
+        elif namesakes:
+            notes.add("verdict_conflict")
+        else:
+            notes.add("verdict_orphan")
+    for block in blocks:
+        if block.verdict is None:
+            notes.add("proposal_orphan")
+
+
+def read_verdict(block: Block, notes: Notes) -> tuple[int, int, int] | None:
+    """(accepted, judged, committed) of a block's verdict with its defaults; None without a possible one."""
+    verdict = block.verdict
+    if verdict is None:
+        return None
+    accepted: int = verdict["accepted"]
+    stop = verdict.get("stop")
+
+    judged: int
+    if verdict.get("judged") is not None:
+        judged = verdict["judged"]
+    elif stop in ("aborted", "padding"):
+        judged = accepted
+    else:
+        judged = min(accepted + 1, block.n)
+
+    committed: int
+    if verdict.get("committed") is not None:
+        committed = verdict["committed"]
+    elif stop == "branch_lost":
+        committed = 0
+    else:
+        committed = accepted
+
+    if accepted < 0 or accepted > block.n:
+        notes.add("accepted_above_submitted")
+        return None
+    if committed < 0 or committed > accepted:
+        notes.add("committed_above_accepted")
+        return None
+    if judged < accepted or judged > block.n:
+        notes.add("judged_out_of_range")
+        return None
+    if judged > accepted + 1:
+        notes.add("judged_past_refusal")
+        judged = accepted + 1
+    return (accepted, judged, committed)
+
+
+# Stage 2: how the blocks of a round hang together.
+
+
+def link_parents(blocks: list[Block], notes: Notes) -> None:
+    """Find each block's parent in its own round, cut cycles, and find the offset at which it joins."""
+    for block in blocks:
+        wanted = block.event.get("parent")
+        if wanted is None:
+            continue
+        candidates = [b for b in blocks if b.group == block.group and b.id == wanted]
+        earlier = [b for b in candidates if b.line < block.line]
+        if earlier:
+            block.parent = earlier[-1]
+        elif candidates:
+            block.parent = candidates[0]
+        else:
+            notes.add("parent_missing")
+
+    endless = [block for block in blocks if on_or_behind_cycle(block)]
+    for block in endless:
+        notes.add("parent_cycle")
+        block.parent = None
+
+    for block in blocks:
+        if block.parent is None:
+            continue
+        offset = block.start - block.parent.start
+        if 1 <= offset <= block.parent.n:
+            block.offset = offset
+        else:
+            block.offset = block.parent.n
+            if offset != block.parent.n:
+                notes.add("parent_gap")
+
+
+def on_or_behind_cycle(block: Block) -> bool:
+    """Whether the walk up from a block never ends."""
+    seen: list[Block] = []
+    here: Block | None = block
+    while here is not None:
+        if here in seen:
+            return True
+        seen.append(here)
+        here = here.parent
+    return False
+
+
+# Stage 3: what became of each token.
+
+
+def settle_state(block: Block) -> None:
+    """Say whether the verifier could come as far as this block, walking down from its root."""
+    state, culprit = ALIVE, None
+    for above, offset in block.ancestors():
+        if state != ALIVE or above.n == 0:
+            continue
+        if above.judgement is None:
+            state = STOPPED
+            continue
+        accepted, judged, _ = above.judgement
+        if accepted >= offset:
+            continue
+        if judged > accepted:
+            state, culprit = BEHIND, above.drafter
+        else:
+            state = STOPPED
+    block.state, block.culprit = state, culprit
+
+
+def settle_fates(block: Block, notes: Notes) -> None:
+    """Give each of the block's tokens its one fate."""
+    fates = dict.fromkeys(FATES, 0)
+    n = block.n
+    fates["gated"] = block.gated
+    fates["submitted"] = n
+    fates["proposed"] = block.gated + n
+    claims_accepted = block.judgement is not None and block.judgement[0] > 0
+
+    if block.state == ALIVE and block.judgement is not None:
+        accepted, judged, committed = block.judgement
+        fates["accepted"] = accepted
+        fates["committed"] = committed
+        if judged > accepted:
+            fates["rejected"] = 1
+            fates["discarded_own"] = n - accepted - 1
+        else:
+            fates["unjudged"] = n - accepted
+    elif block.state == ALIVE:
+        fates["unjudged"] = n
+    elif block.state == BEHIND and not claims_accepted:
+        if block.culprit == block.drafter:
+            fates["discarded_own"] = n
+        else:
+            fates["discarded_collateral"] = n
+    else:
+        fates["unjudged"] = n
+        if claims_accepted and block.state == BEHIND:
+            notes.add("accepted_behind_refusal")
+        elif claims_accepted:
+            notes.add("accepted_behind_stop")
+
+    fates["judged"] = fates["accepted"] + fates["rejected"]
+    block.fates = fates
+
+
+def settle_roles(blocks: list[Block]) -> None:
+    """Say for each block with tokens whose company it keeps."""
+    for block in blocks:
+        if block.n == 0:
+            continue
+        above = [a for a, _ in block.token_ancestors()]
+        below = [b for b in blocks if b.n > 0 and block in [a for a, _ in b.ancestors()]]
+        beside = [b for b in blocks if b.n > 0 and b.group == block.group]
+        if any(b.drafter != block.drafter for b in above + below):
+            block.roles.add("shared")
+        if all(b.drafter == block.drafter for b in above):
+            block.roles.add("solo")
+        if all(b.drafter == block.drafter for b in beside):
+            block.roles.add("independent")
+
+
+def read(events: list[Event]) -> tuple[list[Block], Notes]:
+    """All blocks of a trace with their fates and roles, and the remarks made on the way."""
+    notes = Notes()
+    blocks = collect_blocks(events, notes)
+    join_verdicts(events, blocks, notes)
+    for block in blocks:
+        block.judgement = read_verdict(block, notes)
+    link_parents(blocks, notes)
+    for block in blocks:
+        settle_state(block)
+        settle_fates(block, notes)
+    settle_roles(blocks)
+    return blocks, notes
+
+
+# Stage 4: the figures.
+
+
+def add_up(blocks: Iterable[Block], fate: str) -> int:
+    """The tokens of some blocks that met one fate."""
+    return sum(block.fates[fate] for block in blocks)
+
+
+def by_round(blocks: Iterable[Block]) -> dict[tuple[str, str, int], list[Block]]:
+    """The blocks of each round."""
+    rounds: dict[tuple[str, str, int], list[Block]] = {}
+    for block in blocks:
+        rounds.setdefault(block.group, []).append(block)
+    return rounds
+
+
+def drafters_of(blocks: Iterable[Block]) -> list[str]:
+    """The drafters that proposed anything, abstentions included."""
+    return sorted({block.drafter for block in blocks})
+
+
+def with_role(blocks: Iterable[Block], role: str) -> list[Block]:
+    """The blocks with tokens that play one role, or all of them."""
+    return [block for block in blocks if block.n > 0 and (role == "all" or role in block.roles)]
+
+
+def total_figures(blocks: list[Block]) -> dict[str, int]:
+    totals = {fate: add_up(blocks, fate) for fate in FATES}
+    rounds = 0
+    verifier_tokens = 0
+    for members in by_round(blocks).values():
+        judged = [(b.verdict, b.judgement) for b in members if b.verdict is not None and b.judgement is not None]
+        if any(v.get("stop") not in ("aborted", "padding") for v, _ in judged):
+            rounds += 1
+        # Behind an accepted token that did not reach the output, the verifier's own token did not reach it either.
+        if any(
+            v.get("next") is not None
+            and v.get("stop") not in ("branch_lost", "aborted", "padding")
+            and accepted == committed
+            for v, (accepted, _, committed) in judged
+        ):
+            verifier_tokens += 1
+    totals["rounds"] = rounds
+    totals["verifier_tokens"] = verifier_tokens
+    totals["requests"] = len({block.request for block in blocks})
+    return totals
+
+
+def position_figures(blocks: list[Block]) -> dict[int, tuple[int, int, int]]:
+    """For each within-block position from 1: blocks that accepted it, that judged it, and all blocks."""
+    longest = max((block.n for block in blocks), default=0)
+    figures_at: dict[int, tuple[int, int, int]] = {}
+    for i in range(1, longest + 1):
+        accepted = sum(1 for block in blocks if block.fates["accepted"] >= i)
+        at_risk = sum(1 for block in blocks if block.fates["judged"] >= i)
+        figures_at[i] = (accepted, at_risk, len(blocks))
+    return figures_at
+
+
+def drafter_figures(blocks: list[Block]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for drafter in drafters_of(blocks):
+        own = [block for block in blocks if block.drafter == drafter]
+        figure: dict[str, Any] = {fate: add_up(own, fate) for fate in FATES}
+        figure["blocks"] = len(with_role(own, "all"))
+        figure["abstained"] = sum(1 for block in own if block.n == 0)
+        figure["rounds"] = len(by_round(with_role(own, "all")))
+        for role in ROLES:
+            cast = with_role(own, role)
+            figure[role] = {"blocks": len(cast)} | {fate: add_up(cast, fate) for fate in ROLE_COUNTS}
+        figure["positions"] = {role: position_figures(with_role(own, role)) for role in ("all", *ROLES)}
+        found[drafter] = figure
+    return found
+
+
+def shared_figures(blocks: list[Block]) -> dict[str, int]:
+    shared = with_role(blocks, "shared")
+    rounds = by_round(shared)
+    return {
+        "rounds": len(rounds),
+        "truncating_rounds": sum(1 for members in rounds.values() if add_up(members, "rejected") > 0),
+        "depth": add_up(shared, "discarded_own") + add_up(shared, "discarded_collateral"),
+        "submitted": add_up(shared, "submitted"),
+        "accepted": add_up(shared, "accepted"),
+        "rejected": add_up(shared, "rejected"),
+        "unjudged": add_up(shared, "unjudged"),
+    }
+
+
+def blame_figures(blocks: list[Block]) -> dict[tuple[str, str], int]:
+    """(culprit, victim) -> the victim's tokens that a refusal of the culprit's token discarded."""
+    blame: dict[tuple[str, str], int] = {}
+    for block in blocks:
+        tokens = block.fates["discarded_own"] + block.fates["discarded_collateral"]
+        if tokens == 0:
+            continue
+        culprit = block.culprit if block.culprit is not None else block.drafter
+        blame[culprit, block.drafter] = blame.get((culprit, block.drafter), 0) + tokens
+    return blame
+
+
+def hazards(blocks: list[Block], role: str) -> Hazards:
+    """h[d, k] over the blocks of one role; a position that was never judged has none."""
+    found: Hazards = {}
+    for drafter in drafters_of(blocks):
+        cast = with_role([block for block in blocks if block.drafter == drafter], role)
+        for i, (accepted, at_risk, _) in position_figures(cast).items():
+            if at_risk > 0:
+                found[drafter, i] = Fraction(accepted, at_risk)
+    return found
+
+
+def survival(path: Path, h: Hazards, players: Collection[str]) -> list[Fraction] | None:
+    """The chance that each token of the last block of a path is reached and kept, if only the players' tokens can fail.
+
+    Behind a token that is certain to fail no hazard is needed any more. None when a needed hazard is not known.
+    """
+    chance = Fraction(1)
+    chances: list[Fraction] = []
+    for step, (drafter, length) in enumerate(path):
+        for k in range(1, length + 1):
+            if drafter in players and chance != 0:
+                if (drafter, k) not in h:
+                    return None
+                chance *= h[drafter, k]
+            if step == len(path) - 1:
+                chances.append(chance)
+    return chances
+
+
+def expected_accepted(paths: list[Path], h: Hazards, players: Collection[str]) -> Fraction | None:
+    """The expected accepted tokens of the blocks at the ends of some paths."""
+    total = Fraction(0)
+    for path in paths:
+        chances = survival(path, h, players)
+        if chances is None:
+            return None
+        total += sum(chances, Fraction(0))
+    return total
+
+
+def shared_paths(blocks: list[Block]) -> list[Path]:
+    """The path of each shared block."""
+    return [block.path() for block in with_role(blocks, "shared")]
+
+
+def composition_figure(blocks: list[Block]) -> Fraction | None:
+    """The joint acceptance if each drafter kept the per-position acceptance it has alone.
+
+    None when a needed hazard is not known, and where nothing is shared.
+    """
+    submitted = add_up(with_role(blocks, "shared"), "submitted")
+    accepted = expected_accepted(shared_paths(blocks), hazards(blocks, "solo"), drafters_of(blocks))
+    if submitted == 0 or accepted is None:
+        return None
+    return accepted / submitted
+
+
+def shapley_figures(blocks: list[Block]) -> dict[str, Fraction] | None:
+    """Each drafter's share of the expected loss on shared chains, averaged over the coalitions it may join.
+
+    The players are the drafters that have a block on a shared chain. None when a needed hazard is not known.
+    """
+    paths = shared_paths(blocks)
+    h = hazards(blocks, "shared")
+    players = drafters_of(with_role(blocks, "shared"))
+    m = len(players)
+    if m > MAX_SHAPLEY_DRAFTERS:
+        raise ValueError(f"{m} drafters are too many for brute force over coalitions")
+
+    value: dict[frozenset[str], Fraction] = {}
+    for size in range(m + 1):
+        for coalition in combinations(players, size):
+            worth = expected_accepted(paths, h, coalition)
+            if worth is None:
+                return None
+            value[frozenset(coalition)] = worth
+
+    shares: dict[str, Fraction] = {}
+    for player in players:
+        share = Fraction(0)
+        for coalition_set, worth in value.items():
+            if player in coalition_set:
+                continue
+            s = len(coalition_set)
+            weight = Fraction(math.factorial(s) * math.factorial(m - s - 1), math.factorial(m))
+            share += weight * (value[coalition_set | {player}] - worth)
+        shares[player] = share
+    return shares
+
+
+def marginal_figures(blocks: list[Block]) -> dict[str, tuple[int, int, Fraction | None, int]]:
+    """The joint acceptance without each drafter: decided accepted and submitted, estimated accepted and submitted."""
+    h = hazards(blocks, "shared")
+    everyone = drafters_of(blocks)
+    found: dict[str, tuple[int, int, Fraction | None, int]] = {}
+    for removed in everyone:
+        decided_accepted = decided_submitted = estimated_submitted = 0
+        estimated: list[Path] = []
+        for block in with_role(blocks, "shared"):
+            if block.drafter == removed:
+                continue
+            above = block.token_ancestors()
+            where = [step for step, (ancestor, _) in enumerate(above) if ancestor.drafter == removed]
+            if not where:
+                decided_accepted += block.fates["accepted"]
+                decided_submitted += block.n
+            elif above[where[0]][0].state != ALIVE:
+                decided_submitted += block.n
+            else:
+                rest = [(a.drafter, offset) for a, offset in above[where[0] + 1 :] if a.drafter != removed]
+                estimated.append([*rest, (block.drafter, block.n)])
+                estimated_submitted += block.n
+        estimated_accepted = expected_accepted(estimated, h, everyone)
+        found[removed] = (decided_accepted, decided_submitted, estimated_accepted, estimated_submitted)
+    return found
+
+
+def entry(values: Any, i: int) -> Fraction | None:
+    """The i-th number of a list that may be absent, too short, or hold nulls; exact, None where there is no number."""
+    if values is None or i >= len(values) or values[i] is None or not math.isfinite(values[i]):
+        return None
+    return Fraction(values[i])
+
+
+def logged(values: Any, i: int) -> bool:
+    """Whether a list that may be absent or too short says anything about position i."""
+    return values is not None and i < len(values) and values[i] is not None
+
+
+def probability_figures(blocks: list[Block], notes: Notes) -> tuple[dict[str, tuple[int, Fraction]], tuple[int, int]]:
+    """The expected acceptance of each drafter's judged positions, and the verdicts that the logged draws contradict."""
+    expected: dict[str, tuple[int, Fraction]] = {}
+    positions = misses = 0
+    for block in blocks:
+        verdict, proposal = block.verdict, block.event
+        if block.fates["judged"] == 0 or verdict is None:
+            continue
+        q_list = proposal.get("q")
+        if q_list is None or len(q_list) != block.n:
+            continue
+        unusable = False
+        for i in range(block.fates["judged"]):
+            if not (logged(verdict.get("p"), i) and logged(q_list, i)):
+                continue
+            p, q = entry(verdict.get("p"), i), entry(q_list, i)
+            if p is None or q is None or not 0 <= p <= 1 or not 0 < q <= 1:
+                unusable = True
+                continue
+            count, total = expected.get(block.drafter, (0, Fraction(0)))
+            expected[block.drafter] = (count + 1, total + min(Fraction(1), p / q))
+            u = entry(verdict.get("u"), i)
+            if u is not None:
+                positions += 1
+                if (u * q <= p) != (i < block.fates["accepted"]):
+                    misses += 1
+        if unusable:
+            notes.add("probability_out_of_range")
+    return expected, (positions, misses)
+
+
+def byte_figures(blocks: list[Block]) -> dict[str, tuple[int, int]]:
+    """The bytes submitted and accepted, over the blocks that have a byte length for each submitted token."""
+    found: dict[str, tuple[int, int]] = {}
+    for block in blocks:
+        lengths = block.event.get("submitted_bytes")
+        if lengths is None and not block.translated:
+            lengths = block.event.get("bytes")
+        if block.n == 0 or lengths is None or len(lengths) != block.n or None in lengths:
+            continue
+        submitted, accepted = found.get(block.drafter, (0, 0))
+        found[block.drafter] = (submitted + sum(lengths), accepted + sum(lengths[: block.fates["accepted"]]))
+    return found
+
+
+def thrash_figures(blocks: list[Block]) -> dict[str, int]:
+    """Rounds that start where the round before them on their branch started, and pairs of rounds that won nothing."""
+    branches: dict[tuple[str, str], dict[int, list[Block]]] = {}
+    for (request, branch, number), members in by_round(blocks).items():
+        branches.setdefault((request, branch), {})[number] = members
+
+    reproposal_rounds = no_progress_rounds = reproposed_tokens = 0
+    for rounds in branches.values():
+        before: list[Block] | None = None
+        for number in sorted(rounds):
+            now = rounds[number]
+            if before is not None:
+                if first_start(now) == first_start(before):
+                    reproposal_rounds += 1
+                    reproposed_tokens += add_up(now, "submitted")
+                if won_nothing(now) and won_nothing(before):
+                    no_progress_rounds += 1
+            before = now
+    return {
+        "reproposal_rounds": reproposal_rounds,
+        "no_progress_rounds": no_progress_rounds,
+        "reproposed_tokens": reproposed_tokens,
+    }
+
+
+def first_start(members: list[Block]) -> int:
+    """Where a round starts: the smallest start of its roots."""
+    return min(block.start for block in members if block.parent is None)
+
+
+def won_nothing(members: list[Block]) -> bool:
+    """Whether a round refused a token and accepted none."""
+    return add_up(members, "rejected") > 0 and add_up(members, "accepted") == 0
+
+
+def consensus_figures(events: list[Event]) -> tuple[int, int]:
+    """(fallback, asked): the steps that fell back, of those that asked. The first word on a step stands."""
+    outcomes: dict[tuple[str, str], str] = {}
+    for event in events:
+        if event["type"] == "consensus":
+            outcomes.setdefault((event["request"], event["step"]), event["outcome"])
+    return (sum(1 for outcome in outcomes.values() if outcome == "fallback"), len(outcomes))
+
+
+def figures(events: list[Event]) -> dict[str, Any]:
+    """All figures of a trace, from its events in file order."""
+    blocks, notes = read(events)
+    expected, recomputed = probability_figures(blocks, notes)
+    return {
+        "totals": total_figures(blocks),
+        "drafters": drafter_figures(blocks),
+        "shared": shared_figures(blocks),
+        "blame": blame_figures(blocks),
+        "composition": composition_figure(blocks),
+        "expected": expected,
+        "recomputed": recomputed,
+        "bytes": byte_figures(blocks),
+        "thrash": thrash_figures(blocks),
+        "consensus": consensus_figures(events),
+        "notes": notes.counts,
+        "marginal": marginal_figures(blocks),
+        "shapley": shapley_figures(blocks),
+    }
