@@ -188,8 +188,8 @@ class Assembler:
         self._merge(tally)
         self.notes.merge(notes)
         self.open = ledger.open_blocks()
-        known = Ghosts.concat([known, ledger.ghosts()]).latest()
-        self.ghosts = known.take(known.born >= oldest)
+        left = ledger.ghosts(known)
+        self.ghosts = left.take(left.born >= oldest)
 
     def _seen_again(self, edges: Blocks) -> None:
         """Rounds that come back after they were settled: the same evidence twice, or a request id used again."""

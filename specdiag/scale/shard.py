@@ -81,7 +81,7 @@ def _read(piece: Piece, task: Task) -> Shard:
     return Shard(
         tally=tally,
         edges=edges,
-        ghosts=ledger.ghosts(),
+        ghosts=ledger.ghosts(Ghosts.none()),
         orphans=segment.orphans,
         headers=segment.headers,
         consensus=segment.consensus,

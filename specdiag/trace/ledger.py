@@ -18,7 +18,7 @@ from specdiag.trace.notes import Notes, Where
 
 @dataclass(frozen=True, slots=True)
 class Ghosts:
-    """The last settled round of each branch, kept so that the round after it knows what came before."""
+    """Settled rounds that an open round of their branch may follow, kept so that it knows what came before."""
 
     request: Keys
     branch: Keys
@@ -30,14 +30,6 @@ class Ghosts:
 
     def __len__(self) -> int:
         return len(self.number)
-
-    def latest(self) -> Ghosts:
-        """One for each branch: the one with the highest round."""
-        keys = mixed_keys(self.request, self.branch, self.epoch)
-        order = np.lexsort((self.number, keys))
-        last = np.ones(len(order), bool)
-        last[:-1] = np.diff(keys[order]) != 0
-        return self.take(order[last])
 
     def take(self, rows: Ints | Bools) -> Ghosts:
         """Some of them."""
@@ -104,15 +96,19 @@ class Ledger:
         """The blocks of rounds that are not settled."""
         return self.blocks.take(np.flatnonzero(~self.rounds.settled[self.group])) if len(self.blocks) else self.blocks
 
-    def ghosts(self) -> Ghosts:
-        """The last settled round of each branch."""
-        rounds = self.rounds
-        rows = np.flatnonzero(rounds.settled)
-        block, blocks = rounds.first_row[rows], self.blocks
+    def ghosts(self, known: Ghosts) -> Ghosts:
+        """Of the settled rounds, known before or settled here, those that come right before an open one or are the last of their branch."""
+        rounds, blocks = self.rounds, self.blocks
+        block = rounds.first_row
         identity = blocks.request[block], blocks.branch[block], blocks.epoch[block]
-        return Ghosts(
-            *identity, rounds.number[rows], rounds.start[rows], rounds.nothing[rows], rounds.born[rows]
-        ).latest()
+        here = Ghosts(*identity, rounds.number, rounds.start, rounds.nothing, rounds.born)
+        every = Ghosts.concat([known, here])
+        settled = np.concatenate([np.ones(len(known), bool), rounds.settled])
+        keys = mixed_keys(every.request, every.branch, every.epoch)
+        order = np.lexsort((every.number, keys))
+        wanted = np.ones(len(order), bool)
+        wanted[:-1] = (np.diff(keys[order]) != 0) | ~settled[order][1:]
+        return every.take(order[wanted & settled[order]])
 
     def notes(self) -> Notes:
         """What is wrong with the settled blocks."""
