@@ -37,6 +37,7 @@ DEFINITIONS: dict[str, str] = {
     "consensus_fallback_rate": "steps whose outcome is fallback / steps that asked for consensus",
     "tokens_per_second": "tokens that reached the output / logged seconds of drafting and verifying, over fully timed rounds",
     "throughput_ratio": "tokens_per_second on shared rounds / that of the best drafter alone (not necessarily on the same requests)",
+    "shared_against_independent": "tokens_per_second on shared rounds / that of all rounds of one drafter's blocks only",
     "engine_draft_acceptance": "accepted / proposed tokens, from counts that the engine kept (`tally` events)",
     "engine_acceptance_length": "1 + accepted tokens / rounds, from counts that the engine kept (`tally` events)",
     "engine_position_reach": "rounds that accepted at least so many tokens / rounds, from counts that the engine kept",

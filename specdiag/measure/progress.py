@@ -96,33 +96,37 @@ def time(tables: Tables, rates: Rates, drafters: list[str]) -> Time | None:
     """Tokens per second of logged time on shared rounds, and on the rounds of each drafter alone; None where no round is fully timed."""
     if not tables.sums("timed_rounds")[0]:
         return None
-    figures = {"tokens_per_second_shared": _speed("tokens_per_second_shared", tables, rates, ON_SHARED)}
+    figures = {"tokens_per_second_shared": _speed("tokens_per_second_shared", tables, rates, {ON_SHARED})}
+    figures["tokens_per_second_independent"] = _speed("tokens_per_second_independent", tables, rates, {*drafters})
     alone: dict[str, Rate] = {}
     for drafter in drafters:
-        rate = _speed(f"tokens_per_second_{drafter}", tables, rates, drafter)
+        rate = _speed(f"tokens_per_second_{drafter}", tables, rates, {drafter})
         if rate.value is not None:
             alone[drafter] = figures[rate.name] = rate
     best = max(alone, key=lambda name: (alone[name].value or 0, name), default=None)
-    figures["throughput_ratio"] = _ratio(tables, rates, best)
+    figures["throughput_ratio"] = _ratio("throughput_ratio", tables, rates, {best or ""}, "one drafter alone")
+    figures["shared_against_independent"] = _ratio(
+        "shared_against_independent", tables, rates, {*drafters}, "independent branches"
+    )
     return Time("logged times of drafting and verifying, added up: engine time, not wall clock", figures, best)
 
 
-def _speed(name: str, tables: Tables, rates: Rates, whose: str) -> Rate:
+def _speed(name: str, tables: Tables, rates: Rates, whose: set[str]) -> Rate:
     tokens, nanoseconds = _tokens_and_ns(tables, whose)
     return rates.rate(name, tokens, nanoseconds / 1e9, proportion=False, absent="no fully timed round of this kind")
 
 
-def _tokens_and_ns(tables: Tables, whose: str) -> tuple[Reals, Reals]:
+def _tokens_and_ns(tables: Tables, whose: set[str]) -> tuple[Reals, Reals]:
     return (
-        tables.sums("timed_tokens", lambda key: key.drafter == whose).astype(float),
-        tables.sums("timed_ns", lambda key: key.drafter == whose).astype(float),
+        tables.sums("timed_tokens", lambda key: key.drafter in whose).astype(float),
+        tables.sums("timed_ns", lambda key: key.drafter in whose).astype(float),
     )
 
 
-def _ratio(tables: Tables, rates: Rates, best: str | None) -> Rate:
-    tokens, spent = _tokens_and_ns(tables, ON_SHARED)
-    if best is None or not spent[0]:
-        return Rate("throughput_ratio", None, absent="needs timed shared rounds and timed rounds of one drafter alone")
-    alone_tokens, alone_spent = _tokens_and_ns(tables, best)
+def _ratio(name: str, tables: Tables, rates: Rates, whose: set[str], against: str) -> Rate:
+    """Tokens per second on shared rounds over those on the rounds of these drafters alone."""
+    (tokens, spent), (alone_tokens, alone_spent) = _tokens_and_ns(tables, {ON_SHARED}), _tokens_and_ns(tables, whose)
+    if not spent[0] or not alone_tokens[0]:
+        return Rate(name, None, absent=f"needs fully timed shared rounds and fully timed rounds of {against}")
     with np.errstate(divide="ignore", invalid="ignore"):
-        return rates.value("throughput_ratio", tokens / spent / (alone_tokens / alone_spent), "recorded")
+        return rates.value(name, tokens / spent / (alone_tokens / alone_spent), "recorded")

@@ -10,6 +10,9 @@ from specdiag.report import Blame, Drafter, Evidence, Headline, Rate, Scope, Sha
 from specdiag.trace.events import DrafterInfo, Trace
 
 
+NAMED = 4  # drafters that the headline names
+
+
 @dataclass(frozen=True, slots=True)
 class Declared:
     """What the headers say of one drafter. `tokenizer` is its fingerprint where there is one, else its name."""
@@ -121,13 +124,15 @@ def _verdict(joint: Shared, drafters: list[Drafter]) -> str:
 
 
 def _alone(drafters: list[Drafter]) -> str:
+    """What the drafters reach alone, best first; in a large pool only the ones at both ends."""
     known = [(d.id, d.views["solo"].rates["draft_acceptance"]) for d in drafters]
-    parts = [f"{_said(rate)} ({name})" for name, rate in known if rate.value is not None]
-    parts += [
-        f"{_said(d.engine_counts['engine_draft_acceptance'])} ({d.id})"
-        for d in drafters
-        if "engine_draft_acceptance" in d.engine_counts
-    ]
+    known += [(d.id, d.engine_counts["engine_draft_acceptance"]) for d in drafters if d.engine_counts]
+    told = sorted(
+        ((rate, name) for name, rate in known if rate.value is not None), key=lambda x: (-(x[0].value or 0), x[1])
+    )
+    parts = [f"{_said(rate)} ({name})" for rate, name in told]
+    if len(parts) > NAMED:
+        parts = [*parts[: NAMED - 1], f"… {parts[-1]}"]
     return ", ".join(parts) or "no evidence"
 
 

@@ -34,7 +34,7 @@ def _plain(value: Any) -> Any:
     """Arrays and scalars of numpy, torch and the like, as Python numbers and lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a trace cannot hold a {type(value).__name__}")
+    raise TypeError(f"a trace cannot hold a value of type {type(value).__name__}")
 
 
 class Recorder:
