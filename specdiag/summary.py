@@ -43,7 +43,7 @@ from specdiag.version import __version__
 
 DIMENSIONS = ("drafter", "position", "branch", "label")
 MAX_REPLICATES = 10_000
-REQUESTS_AT_ONCE = 4096
+REQUESTS_AT_ONCE = 512  # of the weights, which are requests × replicates: memory must not grow with the trace
 
 
 @dataclass(frozen=True, slots=True)

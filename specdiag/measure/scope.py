@@ -9,7 +9,6 @@ from specdiag.measure.tables import Tables
 from specdiag.report import Blame, Drafter, Evidence, Headline, Rate, Scope, Shared
 from specdiag.trace.events import DrafterInfo, Trace
 
-
 NAMED = 4  # drafters that the headline names
 
 
