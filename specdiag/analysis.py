@@ -11,7 +11,8 @@ import msgspec
 from specdiag.errors import EmptyInput
 from specdiag.measure.count import Resampling
 from specdiag.report import Report
-from specdiag.scale.assemble import Assembler, Collected, Slices
+from specdiag.scale.assemble import Assembler
+from specdiag.scale.collected import Collected, Slices
 from specdiag.scale.pool import shards
 from specdiag.scale.shard import Task
 from specdiag.summary import Options, summarize
@@ -49,21 +50,21 @@ def collect(inputs: list[str], options: Options, progress: Callable[[int], None]
         assembler.begin(name)
         stream = pieces(name)
         first = next(stream, Piece())
-        for shard in shards(chain([first], stream), replace(task, greedy=_is_greedy(first)), options.jobs):
+        for shard in shards(chain([first], stream), _under(task, first), options.jobs):
             assembler.add(shard)
             if progress:
                 progress(shard.size)
     return assembler.finish()
 
 
-def _is_greedy(piece: Piece) -> bool:
-    """Whether the header declares greedy verification: then requests that repeat are recognised by their tokens."""
+def _under(task: Task, piece: Piece) -> Task:
+    """The task for an input that begins with this piece. Under greedy verification requests that repeat are recognised by their tokens."""
     line = piece.read().partition(b"\n")[0]
     try:
         header = Codec().decode(line)
     except (msgspec.DecodeError, RecursionError):
-        return False
+        return task
     if not isinstance(header, Trace):
-        return False
-    rule = header.verification.rule if header.verification else ""
-    return rule == "greedy" or (header.verifier is not None and header.verifier.temperature == 0)
+        return task
+    cold = header.verifier is not None and header.verifier.temperature == 0
+    return replace(task, rule=header.rule, greedy=header.rule == "greedy" or cold)

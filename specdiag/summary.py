@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specdiag.errors import UsageError
 from specdiag.measure import scope as scoping
@@ -15,11 +14,10 @@ from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
 from specdiag.measure.intervals import FEW_REQUESTS, Rates
 from specdiag.measure.progress import consensus, output_rates, thrash, time
+from specdiag.measure.requests import RequestMeans
 from specdiag.measure.shared import joint_acceptance, marginals, shared
 from specdiag.measure.slices import slices
 from specdiag.measure.tables import Tables
-from specdiag.measure.tally import Tally
-from specdiag.measure.weights import poisson_weights
 from specdiag.report import (
     REPORT_SCHEMA,
     Blame,
@@ -30,20 +28,18 @@ from specdiag.report import (
     Place,
     Rate,
     Report,
-    Requests,
     Settings,
     Shared,
     Skipped,
     Trace,
 )
-from specdiag.scale.assemble import LINE_BITS, Collected, InputCount
+from specdiag.scale.collected import LINE_BITS, Collected, InputCount
 from specdiag.trace import events
 from specdiag.trace.notes import CATALOGUE, Notes
 from specdiag.version import __version__
 
 DIMENSIONS = ("drafter", "position", "branch", "label")
 MAX_REPLICATES = 10_000
-REQUESTS_AT_ONCE = 512  # of the weights, which are requests × replicates: memory must not grow with the trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class Options:
 def summarize(collected: Collected, options: Options) -> Report:
     """The report on what was collected."""
     tables = Tables(collected.tally)
-    means = RequestMeans(collected.tally, options)
+    means = RequestMeans(collected.tally, options.seed, options.level)
     rates = means.rates
     headers = [collected.headers[epoch] for epoch in sorted(collected.headers)]
     known = scoping.declared(headers)
@@ -122,50 +118,6 @@ def summarize(collected: Collected, options: Options) -> Report:
         skipped=_skipped(pooled, joint, headway, votes, spent, rates),
         definitions=DEFINITIONS,
     )
-
-
-class RequestMeans:
-    """Means over requests, and how many distinct ones there are."""
-
-    def __init__(self, tally: Tally, options: Options) -> None:
-        self.options = options
-        self.keys, self.columns = tally.requests.table()
-        total = len(self.keys)
-        distinct = np.arange(total)
-        digest = self.columns.get("*digest")
-        if digest is not None:
-            first = np.unique(digest, return_index=True)[1]
-            distinct = np.sort(np.concatenate([first[digest[first] != 0], np.flatnonzero(digest == 0)]))
-        self.distinct = distinct
-        self.requests = Requests(total, len(distinct), total - len(distinct))
-        widen = float(np.sqrt(total / len(distinct))) if len(distinct) else 1.0
-        self.rates = Rates(len(distinct), options.replicates, options.level, widen)
-
-    def of(self, name: str, whose: str | None) -> Rate:
-        """Mean over distinct requests of accepted / submitted tokens, of one drafter, of `*shared`, or of all."""
-        submitted, accepted = self._column("submitted", whose), self._column("accepted", whose)
-        some = self.distinct[submitted[self.distinct] > 0]
-        if not len(some):
-            return Rate(name, None, absent="no request with a submitted token of this kind")
-        ratios = accepted[some] / submitted[some]
-        top, bottom = np.zeros(1 + self.options.replicates), np.zeros(1 + self.options.replicates)
-        for begin in range(0, len(some), REQUESTS_AT_ONCE):
-            part = some[begin : begin + REQUESTS_AT_ONCE]
-            weights = poisson_weights(self.keys[part], self.options.replicates, self.options.seed)
-            top[1:] += ratios[begin : begin + REQUESTS_AT_ONCE] @ weights
-            bottom[1:] += weights.sum(axis=0)
-        top[0], bottom[0] = ratios.sum(), len(some)
-        distinct_only = Rates(len(some), self.options.replicates, self.options.level)
-        return distinct_only.rate(name, top, bottom, proportion=False)
-
-    def _column(self, what: str, whose: str | None) -> NDArray[np.int64]:
-        zero = np.zeros(len(self.keys), np.int64)
-        if whose is not None:
-            return self.columns.get(f"{what} {whose}", zero)
-        return sum(
-            (v for name, v in self.columns.items() if name.startswith(f"{what} ") and not name.endswith(" *shared")),
-            zero,
-        )
 
 
 def _drafter(
@@ -249,23 +201,23 @@ def _trace(header: events.Trace) -> Trace:
         header.trace_id,
         software(header.engine),
         software(header.recorder),
-        header.verification.rule if header.verification else "unknown",
+        header.rule,
         verifier.id or verifier.model,
         verifier.tokenizer,
         verifier.temperature,
-        dict(sorted(header.labels.items())),
+        header.slices,
     )
 
 
 def _mixed(headers: list[events.Trace]) -> list[str]:
     """What differs between the headers that a pooled figure mixes."""
     aspects: dict[str, Callable[[events.Trace], object]] = {
-        "verification rules": lambda h: h.verification.rule if h.verification else "unknown",
+        "verification rules": lambda h: h.rule,
         "verifiers": lambda h: h.verifier.id if h.verifier else None,
         "verifier temperatures": lambda h: h.verifier.temperature if h.verifier else None,
-        "drafter temperatures": lambda h: ", ".join(sorted(f"{d.id}={d.temperature}" for d in h.drafters)),
+        "drafter temperatures": lambda h: ", ".join(sorted(f"{d.id}={d.temperature}" for d in h.drafters or [])),
         "engines": lambda h: f"{h.engine.name} {h.engine.version}" if h.engine else None,
-        "builds": lambda h: h.labels.get("build"),
+        "builds": lambda h: h.slices.get("build"),
     }
     out = []
     for aspect, of in aspects.items():

@@ -57,5 +57,15 @@ def summary(report: Report) -> str:
     counts = {
         severity: sum(i.count for i in report.integrity if i.severity == severity) for severity in ("problem", "info")
     }
-    inputs = f"{len(report.inputs)} input{'s' if len(report.inputs) != 1 else ''}"
-    return f"specdiag: {inputs}, {events:,} events, {counts['problem']:,} problems, {counts['info']:,} notes ({report.settings.mode})"
+    said = (
+        counted(len(report.inputs), "input"),
+        counted(events, "event"),
+        counted(counts["problem"], "problem"),
+        counted(counts["info"], "note"),
+    )
+    return f"specdiag: {', '.join(said)} ({report.settings.mode})"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

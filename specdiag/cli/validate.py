@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specdiag.analysis import analyze
 from specdiag.cli import terminal
-from specdiag.cli.analyze import summary
+from specdiag.cli.analyze import counted, summary
 from specdiag.errors import TraceError
 from specdiag.render.text import inert
 from specdiag.report import Integrity, Report
@@ -20,7 +20,7 @@ def run(traces: list[str], quiet: bool) -> None:
     problems = [item for item in report.integrity if item.severity == "problem"]
     if problems:
         raise TraceError(
-            [f"{sum(item.count for item in problems):,} problems of {len(problems)} kinds"],
+            [counted(sum(item.count for item in problems), "problem")],
             "Each is listed above with its first places.",
         )
 

@@ -44,8 +44,11 @@ SliceOf = Callable[[int, int], tuple[str, ...]]
 """(branch key, epoch) → the slice that a block is counted in."""
 
 
-def count(ledger: Ledger, how: Resampling, slice_of: SliceOf | None = None) -> tuple[Tally, Notes]:
-    """Tally of the settled rounds of this ledger, and what was wrong with their numbers."""
+def count(
+    ledger: Ledger, how: Resampling, slice_of: SliceOf | None = None, by_ratio: Callable[[int], bool] = lambda _: True
+) -> tuple[Tally, Notes]:
+    """Tally of the settled rounds of this ledger, and what was wrong with their numbers. `by_ratio`: epoch → whether its verdicts are
+    those of the ratio test, so that p, q and u give them again."""
     tally, notes = Tally(how.replicates), ledger.notes()
     rows = ledger.settled
     if not len(rows):
@@ -54,7 +57,7 @@ def count(ledger: Ledger, how: Resampling, slice_of: SliceOf | None = None) -> t
     counter = _Counter(ledger, rows, requests, of_row, how, tally, slice_of)
     counter.blocks()
     counter.rounds()
-    counter.probabilities(notes)
+    counter.probabilities(notes, by_ratio)
     counter.bytes()
     counter.times()
     counter.per_request()
@@ -167,7 +170,7 @@ class _Counter:
         again = np.where(rounds.reproposal[chosen], rounds.size[chosen], 0)
         self._round_sum("reproposed_tokens", columns[0], np.full(len(row), NONE), requests, again)
         timed = rounds.spent_ns[chosen] >= 0
-        kind = np.where(rounds.shared[chosen], -2, alone)
+        kind = np.where(rounds.shared[chosen], -2, np.where(alone == NONE, rounds.abstainer[chosen], alone))
         for name, values in (
             ("timed_rounds", timed.astype(np.int64)),
             ("timed_ns", np.where(timed, rounds.spent_ns[chosen], 0)),
@@ -203,7 +206,7 @@ class _Counter:
                 ]
                 self.add(keys, of_kind, self.of_row, values)
 
-    def probabilities(self, notes: Notes) -> None:
+    def probabilities(self, notes: Notes, by_ratio: Callable[[int], bool]) -> None:
         """Σ min(1, p/q) over judged positions with both logged, and the verdicts that p, q and u decide again."""
         ledger, rows = self.ledger, self.rows
         judged = ledger.accepted[rows] + ledger.rejected[rows]
@@ -224,7 +227,7 @@ class _Counter:
             logged, u.values[np.where(logged, u.offsets[rows][owner] + position, 0)] if len(u.values) else 0, np.nan
         )
         self._out_of_range(notes, owner, position, (uv < 0) | (uv > 1), "$.u")
-        drawn = good & (uv >= 0) & (uv <= 1)
+        drawn = good & (uv >= 0) & (uv <= 1) & self._judged_by_ratio(by_ratio)[owner]
         agrees = (uv * qv <= pv) == accepts
 
         def per_block(values: NDArray[Any]) -> Ints:
@@ -239,6 +242,10 @@ class _Counter:
                 "drawn_misses": per_block(drawn & ~agrees),
             }
         )
+
+    def _judged_by_ratio(self, by_ratio: Callable[[int], bool]) -> Bools:
+        epochs, of_row = np.unique(self.ledger.blocks.epoch[self.rows], return_inverse=True)
+        return np.array([by_ratio(int(epoch)) for epoch in epochs], bool)[of_row]
 
     def _out_of_range(self, notes: Notes, owner: Ints, position: Ints, wrong: Bools, path: str) -> None:
         at = np.flatnonzero(wrong)
@@ -362,16 +369,15 @@ class CountedEvent(NamedTuple):
     request: str
     name: str
     value: str
-    identity: tuple[str, ...]
+    identity: tuple[object, ...]
 
 
 def count_events(tally: Tally, events: list[CountedEvent], how: Resampling) -> None:
-    """Count each distinct event once, resampled by its request."""
-    distinct = {(event.slice, event.name, event.identity): event for event in events}.values()
-    requests = np.array([key_of(event.request) for event in distinct], np.uint64)
+    """Count events, resampled by their requests."""
+    requests = np.array([key_of(event.request) for event in events], np.uint64)
     weights = np.concatenate([np.ones((len(requests), 1)), poisson_weights(requests, how.replicates, how.seed)], axis=1)
     totals: dict[CountKind, NDArray[np.float64]] = {}
-    for event, weight in zip(distinct, weights, strict=True):
+    for event, weight in zip(events, weights, strict=True):
         kind = CountKind(event.slice, event.name, event.value)
         totals[kind] = totals.get(kind, 0) + weight
     tally.add([*totals], np.stack([*totals.values()], axis=1).astype(np.int64))

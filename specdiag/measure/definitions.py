@@ -22,6 +22,7 @@ DEFINITIONS: dict[str, str] = {
     "composition_acceptance": "joint acceptance if each drafter kept its alone acceptance per position, in the order and lengths really chained",
     "interaction": "joint_acceptance - composition_acceptance: below 0, drafters do worse behind each other than alone",
     "independent_acceptance": "accepted / submitted tokens in rounds that verify the blocks of one drafter only",
+    "committed_per_round_shared": "(accepted tokens on shared chains + the verifier's own) / shared rounds; compare committed_per_round_without",
     "truncation_rate": "shared rounds with a refused token / shared rounds",
     "truncation_depth": "tokens dropped behind the refused one / shared rounds (the refused one is not counted)",
     "truncation_depth_when_truncated": "tokens dropped behind the refused one / shared rounds with a refused token",

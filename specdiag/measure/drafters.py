@@ -30,15 +30,19 @@ def views(tables: Tables, drafter: str, rates: Rates) -> dict[str, View]:
 
 def block_rates(blocks: Blocks, mask: Mask, rates: Rates, absent: str) -> dict[str, Rate]:
     """The rates that counts of blocks give. Definitions: docs/metrics.md."""
-    n = {name: blocks.total(name, mask) for name in ("one", "size", "judged", "accepted", "committed")}
+    n = {name: blocks.total(name, mask) for name in ("one", "size", "judged", "accepted", "committed", "depth")}
     rounds = first_rounds(blocks, mask)
+    if n["one"][0] and not (n["judged"] + n["depth"])[0]:
+        # Not a single fate is known: that nothing was accepted cannot be said.
+        absent, n["one"], n["size"] = "no verdict on these blocks", n["one"] * 0, n["size"] * 0
     proportions = {
-        "draft_acceptance": (n["accepted"], n["size"]),
-        "judged_acceptance": (n["accepted"], n["judged"]),
-        "waste": (n["size"] - n["committed"], n["size"]),
+        "draft_acceptance": (n["accepted"], n["size"], absent),
+        "judged_acceptance": (n["accepted"], n["judged"], absent if not n["one"][0] else "no position was judged"),
+        "waste": (n["size"] - n["committed"], n["size"], absent),
     }
     out = {
-        name: rates.rate(name, top, bottom, rounds=rounds, absent=absent) for name, (top, bottom) in proportions.items()
+        name: rates.rate(name, top, bottom, rounds=rounds, absent=why)
+        for name, (top, bottom, why) in proportions.items()
     }
     out["accepted_per_round"] = rates.rate(
         "accepted_per_round", n["accepted"], n["one"], proportion=False, absent=absent

@@ -64,8 +64,8 @@ def thrash(tables: Tables, rates: Rates) -> Thrash | None:
             ),
             "truncated_work_ms_share": rates.rate(
                 "truncated_work_ms_share",
-                tables.sums("draft_ns_cut"),
-                drafting,
+                tables.sums("draft_ns_cut") / 1e9,
+                drafting / 1e9,
                 proportion=False,
                 absent="no drafting times (proposal.ms)",
             ),

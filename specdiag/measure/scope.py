@@ -29,8 +29,8 @@ def declared(headers: list[Trace]) -> dict[str, Declared]:
     """Drafters by id, as first declared."""
     out: dict[str, Declared] = {}
     for header in headers:
-        for info in header.drafters:
-            tokenizer = header.tokenizers.get(info.tokenizer or "")
+        for info in header.drafters or []:
+            tokenizer = (header.tokenizers or {}).get(info.tokenizer or "")
             name = (tokenizer.fingerprint if tokenizer else None) or info.tokenizer
             out.setdefault(info.id, Declared(info, name))
     return out
@@ -118,7 +118,7 @@ def _verdict(joint: Shared, drafters: list[Drafter]) -> str:
     if interaction.high is not None and interaction.high < 0:
         return "interaction"
     if together.high < min(lowest):
-        return "domination"
+        return "domination" if interaction.high is not None else "below_alone"
     return "no_collapse" if together.low > min(lowest) else "undecided"
 
 

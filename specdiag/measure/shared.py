@@ -106,6 +106,12 @@ def shared(tables: Tables, rates: Rates) -> Shared | None:
             rounds=first_rounds(tables.blocks, independent),
             absent="no round verified the block of one drafter only",
         ),
+        "committed_per_round_shared": rates.rate(
+            "committed_per_round_shared",
+            blocks.total("accepted") + tables.rounds(lambda key: key.shared and key.verifier_token),
+            rounds,
+            proportion=False,
+        ),
         "truncation_rate": rates.rate("truncation_rate", truncating, rounds, rounds=int(rounds[0])),
         "truncation_depth": rates.rate("truncation_depth", depth, rounds, proportion=False),
         "truncation_depth_when_truncated": rates.rate(

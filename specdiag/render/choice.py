@@ -40,6 +40,7 @@ SHARED_RATES = (
     "composition_acceptance",
     "interaction",
     "independent_acceptance",
+    "committed_per_round_shared",
     "truncation_rate",
     "truncation_depth",
     "truncation_depth_when_truncated",

@@ -7,54 +7,22 @@ What is held is the open rounds, the verdicts that wait for a proposal, and one 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from specdiag.errors import EmptyInput, InputError, TraceError
 from specdiag.measure.count import CountedEvent, count, count_events
-from specdiag.measure.tally import CountKind, Key, Tally
-from specdiag.scale.shard import Shard, Task, no_blocks
+from specdiag.measure.tally import Key, Tally
+from specdiag.scale.collected import LINE_BITS, Collected, InputCount, Slices
+from specdiag.scale.engine import EngineCounts
+from specdiag.scale.shard import Shard, Task, is_ratio_test, no_blocks
 from specdiag.trace.blocks import UNKNOWN_PARENT, Blocks, Ints, key_of
 from specdiag.trace.columns import Orphan, VerdictColumns, fields_of
-from specdiag.trace.events import TallyEvent, Trace
+from specdiag.trace.events import Consensus, Effect, Trace
 from specdiag.trace.ledger import Border, Ghosts, ledger_of
 from specdiag.trace.notes import CATALOGUE, Notes
 
 PATIENCE = 32 << 20  # bytes of input
-LINE_BITS = 40  # places hold (input << LINE_BITS) + line
-
-
-@dataclass(slots=True)
-class InputCount:
-    """One input as far as it was read."""
-
-    name: str
-    bytes: int = 0
-    lines: int = 0
-    events: dict[str, int] = field(default_factory=dict)
-    digest: tuple[int, int] = (0, 0)  # of everything counted, and how many blocks that was
-
-
-@dataclass(slots=True)
-class Collected:
-    """Everything that was read: one tally, the headers by epoch, the inputs, and the notes."""
-
-    tally: Tally
-    headers: dict[int, Trace]
-    inputs: list[InputCount]
-    notes: Notes
-
-    def same_evidence(self) -> list[int]:
-        """Inputs that hold exactly what an earlier one held: their requests and counts are the same."""
-        seen: set[tuple[int, int]] = set()
-        out = []
-        for number, item in enumerate(self.inputs):
-            if item.digest[1]:
-                if item.digest in seen:
-                    out.append(number)
-                seen.add(item.digest)
-        return out
 
 
 class Assembler:
@@ -72,6 +40,7 @@ class Assembler:
         self.open = no_blocks()
         self.ghosts = Ghosts.none()
         self.waiting: list[tuple[int, Orphan]] = []
+        self.counted: dict[tuple[object, ...], int] = {}  # votes and effects of late, by the bytes read when they came
         self.engine = EngineCounts()
 
     def begin(self, name: str) -> None:
@@ -160,6 +129,10 @@ class Assembler:
         self.headers.setdefault(epoch, header)
         return epoch
 
+    def _by_ratio(self, epoch: int) -> bool:
+        header = self.headers.get(epoch)
+        return header is None or is_ratio_test(header.rule)
+
     def _merge(self, tally: Tally, epochs: Ints | None = None) -> None:
         """Add a tally whose slices are in the numbers of its segment, or, without `epochs`, of the whole input."""
         if self.slices.wanted:
@@ -184,7 +157,7 @@ class Assembler:
         self.waiting = self._keep_waiting(oldest, flush)
         known = Ghosts.concat([self.ghosts, ghosts])
         ledger = ledger_of(blocks, known, Border(oldest=oldest, flush=flush))
-        tally, notes = count(ledger, self.task.resampling, self.task.slice_of(blocks.branches))
+        tally, notes = count(ledger, self.task.resampling, self.task.slice_of(blocks.branches), self._by_ratio)
         self._merge(tally)
         self.notes.merge(notes)
         self.open = ledger.open_blocks()
@@ -290,82 +263,32 @@ class Assembler:
         return [] if flush else [(born, orphan) for born, orphan in self.waiting if born >= oldest]
 
     def _count_events(self, shard: Shard, epochs: Ints) -> None:
-        events = [
-            CountedEvent(
-                self._slice_of_event("", int(epochs[e])), c.request, "consensus", c.outcome, (c.request, c.step)
-            )
-            for e, c in shard.consensus
+        """Count votes and effects, each step's vote and each effect once, in whatever segment it comes again."""
+        events = [self._vote(int(epochs[e]), c) for e, c in shard.consensus] + [
+            self._effect(int(epochs[e]), x) for e, x in shard.effects
         ]
-        events += [
-            CountedEvent(
-                self._slice_of_event(x.branch, int(epochs[e])),
-                x.request,
-                "effect",
-                x.action,
-                (x.request, x.step, x.branch, x.key, x.action),
-            )
-            for e, x in shard.effects
-        ]
-        if events:
-            count_events(self.tally, events, self.task.resampling)
+        new = {event.identity: event for event in reversed(events) if event.identity not in self.counted}
+        oldest = self.position - PATIENCE
+        self.counted = {name: born for name, born in self.counted.items() if born >= oldest} | dict.fromkeys(
+            new, self.position
+        )
+        if new:
+            count_events(self.tally, list(new.values()), self.task.resampling)
         for _, event in shard.tallies:
             self.engine.add(event)
 
+    def _vote(self, epoch: int, vote: Consensus) -> CountedEvent:
+        identity = ("consensus", epoch, vote.request, vote.step)
+        return CountedEvent(self._slice_of_event("", epoch), vote.request, "consensus", vote.outcome, identity)
+
+    def _effect(self, epoch: int, effect: Effect) -> CountedEvent:
+        identity = ("effect", epoch, effect.request, effect.step, effect.branch, effect.key, effect.action)
+        return CountedEvent(
+            self._slice_of_event(effect.branch, epoch), effect.request, "effect", effect.action, identity
+        )
+
     def _slice_of_event(self, branch: str, epoch: int) -> tuple[str, ...]:
         return self.slices.of(branch, self.headers.get(epoch)) if self.slices.wanted else ()
-
-
-@dataclass(frozen=True, slots=True)
-class Slices:
-    """The dimensions of `--by` that the tally must keep apart: `branch`, `label` (all labels of the trace) or `label:NAME`."""
-
-    wanted: tuple[str, ...] = ()
-
-    def of(self, branch: str, header: Trace | None) -> tuple[str, ...]:
-        """The slice of a block of this branch under this header."""
-        labels = header.labels if header else {}
-        return tuple(self._value(dimension, branch, labels) for dimension in self.wanted)
-
-    def _value(self, dimension: str, branch: str, labels: dict[str, str]) -> str:
-        if dimension == "branch":
-            return branch
-        if dimension == "label":
-            return ", ".join(f"{name}={value}" for name, value in sorted(labels.items())) or "(no label)"
-        return labels.get(dimension.partition(":")[2], "(no such label)")
-
-
-class EngineCounts:
-    """Counts of `tally` events: intervals and requests add; a lifetime counter counts from its last reset, and resets add."""
-
-    def __init__(self) -> None:
-        self.total: dict[tuple[str, str, str], int] = {}
-        self.running: dict[tuple[str, str], TallyEvent] = {}
-
-    def add(self, event: TallyEvent) -> None:
-        """One event, in file order."""
-        if event.window != "lifetime":
-            self._sum(event)
-            return
-        key = (event.source or "", event.drafter)
-        before = self.running.get(key)
-        if before is not None and (event.proposed or 0) < (before.proposed or 0):
-            self._sum(before)
-        self.running[key] = event
-
-    def _sum(self, event: TallyEvent) -> None:
-        counters = {name: getattr(event, name) for name in ("rounds", "proposed", "accepted", "completion_tokens")}
-        counters |= {f"reached {i}": n for i, n in enumerate(event.reached or [], 1)}
-        for name, number in counters.items():
-            if number is not None:
-                key = (event.drafter, event.window, name)
-                self.total[key] = self.total.get(key, 0) + number
-
-    def count(self, tally: Tally) -> None:
-        """Put the totals into a tally."""
-        for event in self.running.values():
-            self._sum(event)
-        for (drafter, window, name), number in self.total.items():
-            tally.count(CountKind((drafter, window), "engine", name), number)
 
 
 def _identity(rows: Blocks | Ghosts) -> Iterable[tuple[int, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,8 +27,15 @@ class Task:
     resampling: Resampling = field(default_factory=Resampling)
     strict: bool = False
     greedy: bool = False
+    rule: str = "unknown"
     by_branch: bool = False
     by_trace: bool = False
+
+    def by_ratio(self, headers: list[tuple[int, Trace]]) -> Callable[[int], bool]:
+        """Epoch of a segment → whether its verdicts are those of the ratio test. What stands before the first header is under the rule of
+        the input's own header."""
+        rules = [self.rule, *(header.rule for _, header in headers)]
+        return lambda epoch: is_ratio_test(rules[epoch])
 
     def slice_of(self, branches: dict[int, str]) -> SliceOf | None:
         """Slices as (branch, trace), in the numbers of this segment."""
@@ -73,7 +81,7 @@ def _read(piece: Piece, task: Task) -> Shard:
     blocks = segment.blocks
     assert blocks is not None
     ledger = ledger_of(blocks, Ghosts.none(), Border(open_ends=True))
-    tally, notes = count(ledger, task.resampling, task.slice_of(blocks.branches))
+    tally, notes = count(ledger, task.resampling, task.slice_of(blocks.branches), task.by_ratio(segment.headers))
     segment.notes.merge(notes)
     if piece.skipped:
         segment.notes.add("too_long", 1)
@@ -95,6 +103,11 @@ def _read(piece: Piece, task: Task) -> Shard:
         unreadable=segment.unreadable,
         trouble=list(piece.notes),
     )
+
+
+def is_ratio_test(rule: str) -> bool:
+    """Whether a verdict under this rule follows from p, q and u: accept iff u·q <= p. An undeclared rule is held against it."""
+    return rule in ("rejection", "unknown")
 
 
 def _digest(blocks: Blocks) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from specdiag.trace.blocks import (
     Verdicts,
     key_of,
 )
-from specdiag.trace.events import Event, Proposal, Verdict
+from specdiag.trace.events import MAIN, Event, Proposal, Verdict
 from specdiag.trace.notes import Notes
 
 NAN = float("nan")
@@ -229,7 +229,8 @@ class Columns:
         self.round_of.extend(rounds)
         column = self.proposed
         column["request"].extend([*map(self.requests.__getitem__, requests)])
-        column["branch"].extend([*map(self.branches.__getitem__, branches)])
+        named = [branch or MAIN for branch in branches] if None in branches else branches
+        column["branch"].extend([*map(self.branches.__getitem__, named)])
         column["drafter"].extend([*map(self.drafters.__getitem__, drafters)])
         column["round"].extend(rounds)
         column["start"].extend(starts)

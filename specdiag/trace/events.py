@@ -20,23 +20,25 @@ Count = Annotated[int, Meta(ge=0, le=2**53)]
 # An engine that lost a round writes -1; it is judged with the ledger's other impossible counts, where it can be located and counted.
 Signed = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Floats = list[float | None]
+Label = str | int | float | bool | None
+MAIN = "main"
 Json = msgspec.Raw | msgspec.UnsetType  # any JSON value, kept as it was written
 
 
-class Software(msgspec.Struct, gc=False):
+class Software(msgspec.Struct, gc=False, omit_defaults=True):
     """A program, by name and version."""
 
     name: str | None = None
     version: str | None = None
 
 
-class Verification(msgspec.Struct, gc=False):
+class Verification(msgspec.Struct, gc=False, omit_defaults=True):
     """How the verifier judges: `rejection`, `exact_match`, `greedy`, `typical`, `block` or `unknown`."""
 
-    rule: str = "unknown"
+    rule: str | None = None
 
 
-class DrafterInfo(msgspec.Struct, gc=False):
+class DrafterInfo(msgspec.Struct, gc=False, omit_defaults=True):
     """A drafter as the header declares it. `temperature`, `top_p` and `top_k` are its sampling regime; `pass_ms` the time of one pass."""
 
     id: str
@@ -51,7 +53,7 @@ class DrafterInfo(msgspec.Struct, gc=False):
     parameters: float | None = None
 
 
-class VerifierInfo(msgspec.Struct, gc=False):
+class VerifierInfo(msgspec.Struct, gc=False, omit_defaults=True):
     """The verifier as the header declares it."""
 
     id: str | None = None
@@ -63,7 +65,7 @@ class VerifierInfo(msgspec.Struct, gc=False):
     pass_ms: float | None = None
 
 
-class TokenizerInfo(msgspec.Struct, gc=False):
+class TokenizerInfo(msgspec.Struct, gc=False, omit_defaults=True):
     """A tokenizer; equal `fingerprint` means the same tokenizer, whatever its name."""
 
     vocab_size: int | None = None
@@ -71,7 +73,7 @@ class TokenizerInfo(msgspec.Struct, gc=False):
     file: str | None = None
 
 
-class Next(msgspec.Struct, gc=False):
+class Next(msgspec.Struct, gc=False, omit_defaults=True):
     """The verifier's own token after the first refusal (`correction`) or after a fully accepted chain (`bonus`)."""
 
     token: int
@@ -79,7 +81,7 @@ class Next(msgspec.Struct, gc=False):
     p: float | None = None
 
 
-class Ballot(msgspec.Struct, gc=False):
+class Ballot(msgspec.Struct, gc=False, omit_defaults=True):
     """What one branch voted for."""
 
     branch: str
@@ -101,10 +103,29 @@ class Trace(Event, gc=False, kw_only=True, tag="trace"):
     engine: Software | None = None
     recorder: Software | None = None
     verification: Verification | None = None
-    drafters: list[DrafterInfo] = []
+    drafters: list[DrafterInfo] | None = None
     verifier: VerifierInfo | None = None
-    tokenizers: dict[str, TokenizerInfo] = {}
-    labels: dict[str, str] = {}
+    tokenizers: dict[str, TokenizerInfo] | None = None
+    labels: dict[str, Label] | None = None
+
+    @property
+    def rule(self) -> str:
+        """The declared rule of verification; `unknown` where none is."""
+        return (self.verification.rule if self.verification else None) or "unknown"
+
+    @property
+    def slices(self) -> dict[str, str]:
+        """The labels, as text."""
+        return {
+            name: value if isinstance(value, str) else _text(value)
+            for name, value in sorted((self.labels or {}).items())
+        }
+
+
+def _text(value: object) -> str:
+    return (
+        {True: "true", False: "false", None: "null"}[value] if value is None or isinstance(value, bool) else str(value)
+    )
 
 
 class Proposal(Event, gc=False, kw_only=True, tag="proposal"):
@@ -113,7 +134,7 @@ class Proposal(Event, gc=False, kw_only=True, tag="proposal"):
     id: str
     request: str
     round: Count
-    branch: str = "main"
+    branch: str | None = None
     step: str | None = None
     drafter: str
     parent: str | None = None

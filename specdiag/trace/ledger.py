@@ -8,6 +8,7 @@ settled when the segments are put together in order. So the result does not depe
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,7 @@ class Rounds:
     judged: Bools
     shared: Bools
     independent: Bools
+    abstainer: Ints  # the drafter of a round in which one drafter, alone, proposed nothing; else NONE
     truncated: Bools  # a token of a shared chain was refused
     nothing: Bools  # a token was refused, and none accepted
     reproposal: Bools  # starts where the round before it on its branch started
@@ -248,7 +250,9 @@ def _rounds(
     nothing = any_of(rejected > 0) & (total(accepted) == 0)
     before = _before(branch, number, start, nothing, ghosts)
     complete = ~any_of(~given | (blocks.parent == UNKNOWN_PARENT))
-    born = highest(blocks.born, np.ones(len(blocks), bool))
+    everywhere = np.ones(len(blocks), bool)
+    alone = lowest(blocks.drafter, everywhere)
+    born = highest(blocks.born, everywhere)
     return Rounds(
         branch=branch,
         number=number,
@@ -258,6 +262,7 @@ def _rounds(
         judged=any_of(counts.valid & ~idle),
         shared=any_of(chains.shared),
         independent=any_of(there) & (lowest(blocks.drafter, there) == highest(blocks.drafter, there)),
+        abstainer=np.where(any_of(there) | (alone != highest(blocks.drafter, everywhere)), NONE, alone),
         truncated=any_of((rejected > 0) & chains.shared),
         nothing=nothing,
         reproposal=before.known & (before.start == start),
@@ -271,26 +276,8 @@ def _rounds(
 
 
 def _no_rounds() -> Rounds:
-    ints, bools = np.empty(0, np.int64), np.empty(0, bool)
-    return Rounds(
-        np.empty(0, np.uint64),
-        ints,
-        ints,
-        ints,
-        ints,
-        bools,
-        bools,
-        bools,
-        bools,
-        bools,
-        bools,
-        bools,
-        bools,
-        ints,
-        ints,
-        ints,
-        bools,
-    )
+    kinds: dict[str, Any] = {"Ints": np.int64, "Bools": bool, "Keys": np.uint64}
+    return Rounds(**{f.name: np.empty(0, kinds[str(f.type)]) for f in fields(Rounds)})
 
 
 @dataclass(frozen=True, slots=True)

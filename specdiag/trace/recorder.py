@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import uuid
 from collections.abc import Mapping, Sequence
@@ -71,13 +72,13 @@ class Recorder:
             verification=Verification(rule),
             drafters=msgspec.convert(list(drafters), list[DrafterInfo]),
             verifier=msgspec.convert(verifier, VerifierInfo) if verifier is not None else None,
-            tokenizers=msgspec.convert(dict(tokenizers or {}), dict[str, TokenizerInfo]),
-            labels=dict(labels or {}),
+            tokenizers=msgspec.convert(dict(tokenizers), dict[str, TokenizerInfo]) if tokenizers else None,
+            labels=dict(labels) if labels else None,
             source=source,
         )
         self._source = source
         self._encode = msgspec.json.Encoder(enc_hook=_plain).encode
-        self._blocks = 0
+        self._blocks = itertools.count()
         self._waiting: dict[str, tuple[str, int, int]] = {}  # request, round, tokens
         self._file = -1
         self._path = Path(path)
@@ -109,7 +110,7 @@ class Recorder:
         start: int,
         tokens: Sequence[int],
         parent: str | None = None,
-        branch: str = "main",
+        branch: str | None = None,
         step: str | None = None,
         q: Sequence[float | None] | None = None,
         submitted: Sequence[int] | None = None,
@@ -123,8 +124,7 @@ class Recorder:
     ) -> str:
         """Record a block; its id, which `verdict` and the `parent` of the next block take."""
         if id is None:
-            id = f"p{self._blocks}"
-        self._blocks += 1
+            id = f"p{next(self._blocks)}"
         self._waiting[id] = (request, round, len(tokens if submitted is None else submitted))
         self.write(
             Proposal(
@@ -155,6 +155,8 @@ class Recorder:
         proposal: str,
         *,
         accepted: int,
+        request: str | None = None,
+        round: int | None = None,
         judged: int | None = None,
         committed: int | None = None,
         stop: str | None = None,
@@ -170,8 +172,13 @@ class Recorder:
         batch: int | None = None,
         context: int | None = None,
     ) -> None:
-        """Record the verdict on a block that this recorder recorded; KeyError for any other id."""
-        request, round, size = self._waiting.pop(proposal)
+        """Record the verdict on a block. For one that another process recorded give its `request` and `round`; else KeyError."""
+        known = self._waiting.pop(proposal, None)
+        if known is None:
+            if request is None or round is None:
+                raise KeyError(f"{proposal}: not recorded here: give its request and round")
+            known = (request, round, accepted + 1)
+        request, round, size = known
         kind = next_kind or ("correction" if accepted < size else "bonus")
         self.write(
             Verdict(

@@ -39,6 +39,12 @@ _ADDITIVE = {
     "batch",
     "context",
     "labels",
+    "drafters",
+    "verifier",
+    "tokenizers",
+    "verification",
+    "engine",
+    "recorder",
 }
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -67,8 +73,11 @@ def salvage(line: bytes, codec: Codec, *, last: bool = False) -> Salvaged:
         head = []
     if not line.strip():
         return Salvaged([], head)
+    known = _known_at_last(line, codec)
+    if known is not None:
+        return Salvaged([known], head)
     if len(line) > MAX_SALVAGED_LINE:
-        return _too_big(line, codec, head)
+        return Salvaged([], [*head, _too_big(line, codec)])
     text, problems = _text(line)
     events: list[Event] = []
     found, trouble = _objects(text, last)
@@ -81,11 +90,22 @@ def salvage(line: bytes, codec: Codec, *, last: bool = False) -> Salvaged:
     return Salvaged(events, problems)
 
 
-def _too_big(line: bytes, codec: Codec, head: list[Problem]) -> Salvaged:
+def _known_at_last(line: bytes, codec: Codec) -> Event | None:
+    """The event, where all that was wrong with its line is a field or a type met for the first time."""
     try:
-        return Salvaged([codec.decode(line)], head)
+        fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        kind = msgspec.json.decode(fields["type"], type=str)
+        return codec.decode(line) if codec.learn({**fields, "type": kind}) else None
+    except (msgspec.DecodeError, RecursionError, KeyError):
+        return None
+
+
+def _too_big(line: bytes, codec: Codec) -> Problem:
+    try:
+        codec.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        return Salvaged([], [*head, Problem("not_json", "$", str(error))])
+        return Problem("not_json", "$", f"{str(error)[:200]}; the line is too long to look further")
+    raise AssertionError("a line that decodes is not salvaged")
 
 
 def _text(line: bytes) -> tuple[str, list[Problem]]:
@@ -109,14 +129,17 @@ def _objects(text: str, last: bool) -> tuple[list[Any], list[Problem]]:
             value, end = decoder.raw_decode(text, position)
         except RecursionError:
             return found, [*problems, Problem("too_deep", "$", f"at character {position + 1}")]
-        except ValueError as error:
+        except json.JSONDecodeError as error:
+            said = f"{error.msg} at character {error.pos + 1}"
             restart = _RESTART.search(text, position + 1)
             if restart and restarts < MAX_RESTARTS:
                 problems.append(Problem("restarted_line", "$", f"begun again at character {restart.start() + 1}"))
                 position, restarts = restart.start(), restarts + 1
                 continue
             torn = last or (text[position] == "{" and not text.endswith("}"))
-            return found, [*problems, Problem("torn_line" if torn else "not_json", "$", str(error))]
+            return found, [*problems, Problem("torn_line" if torn else "not_json", "$", said)]
+        except ValueError as error:  # a number of thousands of digits
+            return found, [*problems, Problem("not_json", "$", str(error)[:200])]
         if _CONTROL.search(text, position, end):
             problems.append(Problem("control_character", "$", ""))
         found.append(value)
@@ -149,15 +172,20 @@ def _event(obj: Any, codec: Codec) -> tuple[Event | None, list[Problem]]:
 
 def _repair(obj: dict[str, Any], struct: type[Event]) -> tuple[dict[str, Any], list[Problem], bool]:
     """The object with every value either as the struct wants it or left out; whether the event is lost."""
-    problems: list[Problem] = []
     out = {"type": obj["type"]}
     lost = False
-    for field in msgspec.structs.fields(struct):
+    fields = msgspec.structs.fields(struct)
+    known = {field.encode_name for field in fields} | {"type"}
+    # What could not be learned any more is left out of the event, and still counted.
+    problems = [Problem("unknown_field", f"$.{name}"[:80], "") for name in obj if name not in known]
+    for field in fields:
         name = field.encode_name
         if name not in obj:
             if field.required:
                 problems.append(Problem("bad_field", f"$.{name}", "required, and missing"))
                 lost = True
+            continue
+        if obj[name] is None and not field.required:
             continue
         value, more = _missing(name, obj[name])
         problems.extend(more)

@@ -12,7 +12,7 @@ import numpy as np
 
 from specdiag.trace.blocks import Blocks, Ints
 from specdiag.trace.columns import Columns, Orphan
-from specdiag.trace.events import Event, Proposal, Verdict
+from specdiag.trace.events import MAIN, Event, Proposal, Verdict
 from specdiag.trace.notes import Notes
 
 
@@ -103,12 +103,12 @@ class Tangle:
     def _parent(self, epoch: int, child: _Incarnation) -> int | None:
         own = child.proposal
         named = self.named.get((epoch, own.parent or ""), [])
-        near = [
-            c
-            for c in named
-            if (c.proposal.request, c.proposal.round, c.proposal.branch) == (own.request, own.round, own.branch)
-        ]
+        near = [c for c in named if _round_of(c.proposal) == _round_of(own)]
         return near[-1].row if near else None
+
+
+def _round_of(proposal: Proposal) -> tuple[str, int, str]:
+    return proposal.request, proposal.round, proposal.branch or MAIN
 
 
 def same_event(one: Event, other: Event) -> bool:
