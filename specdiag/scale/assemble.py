@@ -119,7 +119,7 @@ class Assembler:
                 lines.append(f"{self.inputs[number].name}:{line}: {place.path}: {CATALOGUE[code].message}{text}")
             advice = "; ".join(dict.fromkeys(CATALOGUE[code].advice for code, _ in problems))
             raise TraceError(
-                lines, f"To be strict: {advice}. With --lenient it is noted, and the rest of the trace counts."
+                lines, f"{advice[:1].upper()}{advice[1:]}. With --lenient it is noted, and the rest of the trace counts."
             )
 
     def _epoch_of(self, header: Trace) -> int:

@@ -130,7 +130,7 @@ def _objects(text: str, last: bool) -> tuple[list[Any], list[Problem]]:
         except RecursionError:
             return found, [*problems, Problem("too_deep", "$", f"at character {position + 1}")]
         except json.JSONDecodeError as error:
-            said = f"{error.msg} at character {error.pos + 1}"
+            said = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}"
             restart = _RESTART.search(text, position + 1)
             if restart and restarts < MAX_RESTARTS:
                 problems.append(Problem("restarted_line", "$", f"begun again at character {restart.start() + 1}"))
