@@ -17,7 +17,7 @@ from tests.compare import differences, write_trace
 from tests.strategies import odd_traces, traces
 
 RELAXED = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 from specdiag.analysis import analyze
 from specdiag.cli import terminal
-from specdiag.render import console, json, markdown
+from specdiag.render import RENDERERS
 from specdiag.report import Report
 from specdiag.summary import Options
 from specdiag.trace.sources import expand
@@ -33,6 +34,8 @@ def run(
         by=tuple(name.strip() for name in by.split(",") if name.strip()),
         jobs=jobs,
     ).checked()
+    gc.freeze()  # what the modules hold stays
+    gc.enable()
     inputs = expand(traces)
     with terminal.progress(inputs, quiet) as progress:
         report = analyze(inputs, options, progress=progress)
@@ -42,13 +45,12 @@ def run(
 
 
 def _rendered(report: Report, format: str, output: Path | None) -> str:
-    if format == "json":
-        return json.render(report)
-    if format == "markdown":
-        return markdown.render(report)
-    if output is not None:
-        return console.render(report, width=terminal.width())
-    return console.render(report, width=terminal.width(), color=terminal.wants_color(), ascii=terminal.is_ascii())
+    options: dict[str, object] = {}
+    if format == "console":
+        options = {"width": terminal.width()}
+        if output is None:
+            options |= {"color": terminal.wants_color(), "ascii": terminal.is_ascii()}
+    return RENDERERS[format](report, **options)
 
 
 def summary(report: Report) -> str:

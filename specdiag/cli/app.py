@@ -5,6 +5,7 @@ Only what every call needs is imported here; each command imports its own, so th
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -77,6 +78,9 @@ def schema(what: Analyze.what) -> None:
 
 def main() -> NoReturn:
     """Run the program; the exit code is 0 (fine), 1 (a check failed) or 2 (usage, or an input that is broken)."""
+    # `--jobs` says how many processors are used: the matrix library of numpy is not to start threads of its own.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.disable()  # while modules are loaded; `analyze` switches it on again
     sys.exit(_guarded())
 
 

@@ -168,25 +168,31 @@ class _Counter:
         requests = self.of_row[place[row]]
         self.add(keys, of_kind, requests)
         again = np.where(rounds.reproposal[chosen], rounds.size[chosen], 0)
-        self._round_sum("reproposed_tokens", columns[0], np.full(len(row), NONE), requests, again)
+        self._round_sums({"reproposed_tokens": again}, columns[0], np.full(len(row), NONE), requests)
         timed = rounds.spent_ns[chosen] >= 0
-        kind = np.where(rounds.shared[chosen], -2, np.where(alone == NONE, rounds.abstainer[chosen], alone))
-        for name, values in (
-            ("timed_rounds", timed.astype(np.int64)),
-            ("timed_ns", np.where(timed, rounds.spent_ns[chosen], 0)),
-            ("timed_tokens", np.where(timed, rounds.committed[chosen] + rounds.verifier_token[chosen], 0)),
-        ):
-            self._round_sum(name, columns[0], kind, requests, values)
+        self._round_sums(
+            {
+                "timed_rounds": timed.astype(np.int64),
+                "timed_ns": np.where(timed, rounds.spent_ns[chosen], 0),
+                "timed_tokens": np.where(timed, rounds.committed[chosen] + rounds.verifier_token[chosen], 0),
+            },
+            columns[0],
+            np.where(rounds.shared[chosen], -2, np.where(alone == NONE, rounds.abstainer[chosen], alone)),
+            requests,
+        )
 
-    def _round_sum(self, name: str, slices: Ints, drafters: Ints, requests: Ints, values: Ints) -> None:
-        if not values.any():
+    def _round_sums(self, sums: dict[str, Ints], slices: Ints, drafters: Ints, requests: Ints) -> None:
+        sums = {name: values for name, values in sums.items() if values.any()}
+        if not sums:
             return
         of_kind, kinds = _classes([slices, drafters])
         labels = {NONE: "", -2: "*shared"}
-        keys: list[Key] = [
-            SumKind(self.slices[s], name, labels[d] if d < 0 else self.ledger.blocks.drafters[d], 0) for s, d in kinds
-        ]
-        self.add(keys, of_kind, requests, values)
+        for name, values in sums.items():
+            keys: list[Key] = [
+                SumKind(self.slices[s], name, labels[d] if d < 0 else self.ledger.blocks.drafters[d], 0)
+                for s, d in kinds
+            ]
+            self.add(keys, of_kind, requests, values)
 
     def _only_drafter(self) -> Ints:
         only = np.full(len(self.ledger.rounds.number), NONE, np.int64)
@@ -222,30 +228,27 @@ class _Counter:
         self._out_of_range(notes, owner, position, (~good & ~np.isnan(pv) & ~np.isnan(qv)), "$.p or $.q")
         ratio = np.minimum(1.0, np.where(good, pv, 0) / np.where(good, qv, 1))
         accepts = position < ledger.accepted[rows][owner]
-        logged = u.lengths[rows][owner] > position
-        uv = np.where(
-            logged, u.values[np.where(logged, u.offsets[rows][owner] + position, 0)] if len(u.values) else 0, np.nan
-        )
-        self._out_of_range(notes, owner, position, (uv < 0) | (uv > 1), "$.u")
-        drawn = good & (uv >= 0) & (uv <= 1) & self._judged_by_ratio(by_ratio)[owner]
-        agrees = (uv * qv <= pv) == accepts
 
         def per_block(values: NDArray[Any]) -> Ints:
             return np.bincount(owner, values, len(rows)).astype(np.int64)
 
-        self._block_sums(
-            {
-                "expected_positions": per_block(good),
-                "expected_units": per_block(np.rint(ratio * UNIT) * good),
-                "expected_accepted": per_block(good & accepts),
-                "drawn_positions": per_block(drawn),
-                "drawn_misses": per_block(drawn & ~agrees),
-            }
-        )
+        sums = {
+            "expected_positions": per_block(good) if not good.all() else usable,
+            "expected_units": per_block(np.rint(ratio * UNIT) * good),
+            "expected_accepted": per_block(good & accepts),
+        }
+        if len(u.values):
+            logged = u.lengths[rows][owner] > position
+            uv = np.where(logged, u.values[np.where(logged, u.offsets[rows][owner] + position, 0)], np.nan)
+            self._out_of_range(notes, owner, position, (uv < 0) | (uv > 1), "$.u")
+            drawn = good & (uv >= 0) & (uv <= 1) & self._judged_by_ratio(by_ratio)[owner]
+            agrees = (uv * qv <= pv) == accepts
+            sums |= {"drawn_positions": per_block(drawn), "drawn_misses": per_block(drawn & ~agrees)}
+        self._block_sums(sums)
 
     def _judged_by_ratio(self, by_ratio: Callable[[int], bool]) -> Bools:
-        epochs, of_row = np.unique(self.ledger.blocks.epoch[self.rows], return_inverse=True)
-        return np.array([by_ratio(int(epoch)) for epoch in epochs], bool)[of_row]
+        of_kind, kinds = _classes([self.ledger.blocks.epoch[self.rows]])
+        return np.array([by_ratio(epoch) for (epoch,) in kinds], bool)[of_kind]
 
     def _out_of_range(self, notes: Notes, owner: Ints, position: Ints, wrong: Bools, path: str) -> None:
         at = np.flatnonzero(wrong)
@@ -353,6 +356,9 @@ def _slices(ledger: Ledger, rows: Ints, slice_of: SliceOf | None) -> tuple[list[
 
 def _classes(columns: list[Ints]) -> tuple[Ints, list[list[int]]]:
     """Number the distinct rows of these columns: (number of each row, the rows themselves)."""
+    dense = _dense(columns)
+    if dense is not None:
+        return dense
     with np.errstate(over="ignore"):
         mixed = np.zeros(len(columns[0]), np.uint64)
         for column in columns:
@@ -360,6 +366,25 @@ def _classes(columns: list[Ints]) -> tuple[Ints, list[list[int]]]:
             mixed ^= mixed >> np.uint64(32)
     _, index, inverse = np.unique(mixed, return_index=True, return_inverse=True)
     return inverse.reshape(-1), np.stack([column[index] for column in columns], axis=1).tolist()
+
+
+def _dense(columns: list[Ints]) -> tuple[Ints, list[list[int]]] | None:
+    """The same without sorting, where the numbers are so small that every row is a place in a short table."""
+    rows = len(columns[0])
+    code, places = np.zeros(rows, np.int64), 1
+    for column in columns:
+        low, high = int(column.min()), int(column.max())
+        if low < high:
+            places *= high - low + 1
+            if places > 1024 + 8 * rows:
+                return None
+            code = code * (high - low + 1) + (column - low)
+    some_row = np.full(places, NONE, np.int64)
+    some_row[code] = np.arange(rows)
+    taken = some_row >= 0
+    number = np.cumsum(taken) - 1
+    chosen = some_row[taken]
+    return number[code], np.stack([column[chosen] for column in columns], axis=1).tolist()
 
 
 class CountedEvent(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ from specdiag.measure.weights import poisson_weights
 from specdiag.report import Rate, Requests
 
 REQUESTS_AT_ONCE = 512  # of the weights, which are requests × replicates: memory must not grow with the trace
+
+Reals = NDArray[np.float64]
 
 
 class RequestMeans:
@@ -32,20 +36,38 @@ class RequestMeans:
 
     def of(self, name: str, whose: str | None) -> Rate:
         """Mean over distinct requests of accepted / submitted tokens, of one drafter, of `*shared`, or of all."""
-        submitted, accepted = self._column("submitted", whose), self._column("accepted", whose)
-        some = self.distinct[submitted[self.distinct] > 0]
-        if not len(some):
+        if whose not in self.sums:
             return Rate(name, None, absent="no request with a submitted token of this kind")
-        ratios = accepted[some] / submitted[some]
-        top, bottom = np.zeros(1 + self.replicates), np.zeros(1 + self.replicates)
-        for begin in range(0, len(some), REQUESTS_AT_ONCE):
-            part = some[begin : begin + REQUESTS_AT_ONCE]
-            weights = poisson_weights(self.keys[part], self.replicates, self.seed)
-            top[1:] += ratios[begin : begin + REQUESTS_AT_ONCE] @ weights
-            bottom[1:] += weights.sum(axis=0)
-        top[0], bottom[0] = ratios.sum(), len(some)
-        distinct_only = Rates(len(some), self.replicates, self.level)
+        requests, top, bottom = self.sums[whose]
+        distinct_only = Rates(requests, self.replicates, self.level)
         return distinct_only.rate(name, top, bottom, proportion=False)
+
+    @cached_property
+    def sums(self) -> dict[str | None, tuple[int, Reals, Reals]]:
+        """For each drafter, `*shared`, and all (None): the requests with a submitted token, and the sum of their ratios and their number, of
+        the trace and of each replicate. The weights of a few requests are made once for all of them."""
+        names = [None, *(name.partition(" ")[2] for name in self.columns if name.startswith("submitted "))]
+        ratios = {whose: ratio for whose in names if len(ratio := self._ratios(whose)) and not np.isnan(ratio).all()}
+        sums = {}
+        for whose, ratio in ratios.items():
+            some = ratio[~np.isnan(ratio)]
+            zero = np.zeros(self.replicates)
+            sums[whose] = len(some), np.append(some.sum(), zero), np.append(float(len(some)), zero)
+        for begin in range(0, len(self.distinct) if self.replicates else 0, REQUESTS_AT_ONCE):
+            part = slice(begin, begin + REQUESTS_AT_ONCE)
+            weights = poisson_weights(self.keys[self.distinct[part]], self.replicates, self.seed)
+            for whose, (_, top, bottom) in sums.items():
+                ratio = ratios[whose][part]
+                some = ~np.isnan(ratio)
+                mine = weights if some.all() else weights[some]
+                top[1:] += ratio[some] @ mine
+                bottom[1:] += mine.sum(axis=0)
+        return sums
+
+    def _ratios(self, whose: str | None) -> Reals:
+        """Accepted / submitted tokens of each distinct request; NaN where it submitted none."""
+        submitted, accepted = (self._column(what, whose)[self.distinct] for what in ("submitted", "accepted"))
+        return np.where(submitted > 0, accepted, np.nan) / np.maximum(submitted, 1)
 
     def _column(self, what: str, whose: str | None) -> NDArray[np.int64]:
         zero = np.zeros(len(self.keys), np.int64)

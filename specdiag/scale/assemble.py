@@ -17,7 +17,7 @@ from specdiag.scale.collected import LINE_BITS, Collected, InputCount, Slices
 from specdiag.scale.engine import EngineCounts
 from specdiag.scale.shard import Shard, Task, is_ratio_test, no_blocks
 from specdiag.trace.blocks import UNKNOWN_PARENT, Blocks, Ints, key_of
-from specdiag.trace.columns import Orphan, VerdictColumns, fields_of
+from specdiag.trace.columns import Fields, Orphan, VerdictColumns
 from specdiag.trace.events import Consensus, Effect, Trace
 from specdiag.trace.ledger import Border, Ghosts, ledger_of
 from specdiag.trace.notes import CATALOGUE, Notes
@@ -119,7 +119,8 @@ class Assembler:
                 lines.append(f"{self.inputs[number].name}:{line}: {place.path}: {CATALOGUE[code].message}{text}")
             advice = "; ".join(dict.fromkeys(CATALOGUE[code].advice for code, _ in problems))
             raise TraceError(
-                lines, f"{advice[:1].upper()}{advice[1:]}. With --lenient it is noted, and the rest of the trace counts."
+                lines,
+                f"{advice[:1].upper()}{advice[1:]}. With --lenient it is noted, and the rest of the trace counts.",
             )
 
     def _epoch_of(self, header: Trace) -> int:
@@ -230,9 +231,9 @@ class Assembler:
             return blocks
         columns = VerdictColumns()
         columns.add(
-            fields_of([o.verdict for o in chosen.values()]),
+            Fields([o.verdict for o in chosen.values()]),
             np.array([o.line for o in chosen.values()], np.int64),
-            [*chosen],
+            np.array([*chosen], np.int64),
         )
         return blocks.judge(columns.finish(self.notes))
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from typing import TYPE_CHECKING
 
 from specdiag.scale.shard import Shard, Task, read_shard
 from specdiag.trace.sources import Piece
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
@@ -17,6 +19,9 @@ def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
         for piece in pieces:
             yield read_shard(piece, task)
         return
+    import multiprocessing  # here, since one process does not need it
+    from concurrent.futures import ProcessPoolExecutor
+
     # A forked worker starts at once, with every module loaded; where the platform cannot fork, the default is used.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     with ProcessPoolExecutor(jobs, multiprocessing.get_context(method)) as pool:

@@ -60,6 +60,8 @@ class Ragged:
             return Ragged.of(self.values, np.zeros(len(rows), np.int64))
         there = rows >= 0
         lengths = np.where(there, self.lengths[rows], 0)
+        if np.array_equal(rows[there], np.arange(len(self.offsets) - 1)):
+            return Ragged.of(self.values, lengths)
         out = Ragged.of(self.values[:0], lengths)
         shift = np.repeat(self.offsets[np.where(there, rows, 0)] - out.offsets[:-1], lengths)
         return Ragged(self.values[shift + np.arange(out.offsets[-1])], out.offsets)
@@ -84,6 +86,13 @@ class Verdicts:
     verify_ns: Ints
     p: Ragged
     u: Ragged
+
+
+def _either(old: Ragged, new: Ragged, pick: Ints) -> Ragged:
+    """The new runs that are picked, and the old ones elsewhere."""
+    if not len(old.values):
+        return new.take(pick)
+    return Ragged.concat([old, new]).take(np.where(pick >= 0, pick + len(pick), np.arange(len(pick))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +157,16 @@ class Blocks:
 
     def judge(self, verdicts: Verdicts) -> Blocks:
         """The same blocks with these verdicts; at most one for each block."""
-        pick = np.full(len(self), -1, np.int64)
-        pick[verdicts.row] = np.arange(len(verdicts.row))
-        given = pick >= 0
-        if given.all():
-            columns = {name: getattr(verdicts, name)[pick] for name in _FROM_VERDICT}
-            return self.with_columns(p=verdicts.p.take(pick), u=verdicts.u.take(pick), **columns)
-        if not given.any():
+        row = verdicts.row
+        if not len(row):
             return self
-        at = np.where(given, pick, 0)
-        columns = {name: np.where(given, getattr(verdicts, name)[at], getattr(self, name)) for name in _FROM_VERDICT}
-        either = np.where(given, pick + len(self), np.arange(len(self)))
-        p, u = (Ragged.concat([old, new]).take(either) for old, new in ((self.p, verdicts.p), (self.u, verdicts.u)))
+        columns = {}
+        for name in _FROM_VERDICT:
+            column = columns[name] = getattr(self, name).copy()
+            column[row] = getattr(verdicts, name)
+        pick = np.full(len(self), -1, np.int64)
+        pick[row] = np.arange(len(row))
+        p, u = (_either(old, new, pick) for old, new in ((self.p, verdicts.p), (self.u, verdicts.u)))
         return self.with_columns(p=p, u=u, **columns)
 
     def _map(self, change: Any, **replaced: Any) -> Blocks:

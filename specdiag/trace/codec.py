@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import operator
+import re
 from typing import Any, cast
 
 import msgspec
 
-from specdiag.trace.events import EVENT_TYPES, Event
+from specdiag.trace.events import EVENT_TYPES, Event, Proposal, Verdict
 
 MAX_LEARNED = 256
 Absent = msgspec.UNSET
@@ -23,12 +24,28 @@ class UnknownEvent(Event, gc=False, kw_only=True, tag=False):
     """Base of the structs made for event types that this release does not know."""
 
 
+class LeanProposal(
+    msgspec.Struct, gc=False, tag_field="type", tag="proposal", forbid_unknown_fields=True, kw_only=True
+):
+    """Base of the structs that have some fields of a `Proposal`."""
+
+
+class LeanVerdict(msgspec.Struct, gc=False, tag_field="type", tag="verdict", forbid_unknown_fields=True, kw_only=True):
+    """Base of the structs that have some fields of a `Verdict`."""
+
+
+_LEAN: dict[type[Event], type[msgspec.Struct]] = {Proposal: LeanProposal, Verdict: LeanVerdict}
+_OPTIONAL = {f.name for full in _LEAN for f in msgspec.structs.fields(full) if not f.required}
+_UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
+
+
 class Codec:
     """Decodes lines into events; `learn` teaches it a JSON object's unknown type or fields."""
 
     def __init__(self) -> None:
         self.types: dict[str, type[Event]] = dict(EVENT_TYPES)
         self.learned: dict[str, list[str]] = {}
+        self._optional: frozenset[str] = frozenset()  # fields that lines have had so far
         self._rebuild()
 
     def _rebuild(self) -> None:
@@ -42,6 +59,18 @@ class Codec:
     def decode_lines(self, chunk: bytes) -> list[Event]:
         """All events of whole lines; msgspec.DecodeError where any of them breaks the format."""
         return self._decoder.decode_lines(chunk)
+
+    def decode_lean(self, chunk: bytes) -> list[Any]:
+        """The same, with proposals and verdicts as structs that lack the fields that no line has had: less to fill, and less to read."""
+        while not self.learned:
+            try:
+                return _lean_decoder(self._optional).decode_lines(chunk)
+            except msgspec.ValidationError as error:
+                unknown = _UNKNOWN.match(str(error))
+                if unknown is None or unknown[1] not in _OPTIONAL - self._optional:
+                    raise
+                self._optional |= {unknown[1]}
+        return self.decode_lines(chunk)
 
     def learn(self, obj: dict[str, Any]) -> bool:
         """Grow the struct of this object's type by the fields it lacks. False where there was nothing to learn, or too much was."""
@@ -68,6 +97,31 @@ class Codec:
 def tag_of(kind: type[Event]) -> str:
     """The `type` under which events of this struct stand in a trace."""
     return str(kind.__struct_config__.tag)
+
+
+@functools.lru_cache
+def _lean_decoder(optional: frozenset[str]) -> msgspec.json.Decoder[Any]:
+    kinds: list[Any] = [kind for kind in EVENT_TYPES.values() if kind not in _LEAN]
+    for full, base in _LEAN.items():
+        fields = [f for f in msgspec.structs.fields(full) if f.required or f.name in optional]
+        kinds.append(
+            msgspec.defstruct(
+                base.__name__,
+                [(f.name, f.type) if f.required else (f.name, f.type, f.default) for f in fields],
+                bases=(base,),
+                kw_only=True,
+                gc=False,
+            )
+        )
+    return msgspec.json.Decoder(functools.reduce(operator.or_, kinds))
+
+
+def whole(event: Any) -> Any:
+    """The event with all its fields."""
+    for full, base in _LEAN.items():
+        if isinstance(event, base):
+            return full(**msgspec.structs.asdict(event))
+    return event
 
 
 def _grown(tag: str, base: type[Event], names: list[str], serial: int) -> type[Event]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress, repeat
-from operator import not_
+from struct import Struct, pack
 from struct import error as PackError  # noqa: N812
-from struct import pack
 from typing import Any
 
 import msgspec
@@ -29,11 +28,15 @@ from specdiag.trace.blocks import (
     Verdicts,
     key_of,
 )
+from specdiag.trace.codec import LeanProposal, LeanVerdict, whole
 from specdiag.trace.events import MAIN, Event, Proposal, Verdict
 from specdiag.trace.notes import Notes
 
 NAN = float("nan")
 LONGEST_MS = 1e12  # 31 years: a time above is a placeholder for "no value"
+
+
+PROPOSALS, VERDICTS = (Proposal, LeanProposal), (Verdict, LeanVerdict)
 
 
 class Tangled(Exception):
@@ -56,6 +59,13 @@ class Numbering(dict[str, int]):
         number = self[name] = len(self)
         return number
 
+    def of(self, names: Sequence[str]) -> Sequence[int]:
+        """The numbers of these names."""
+        first = names[0]
+        if names.count(first) == len(names):
+            return (self[first],) * len(names)
+        return [*map(self.__getitem__, names)]
+
 
 class _Stops(dict[Any, int]):
     def __missing__(self, name: Any) -> int:
@@ -66,43 +76,50 @@ class _Stops(dict[Any, int]):
 class _Flat:
     """A column of 64-bit numbers that grows."""
 
-    __slots__ = ("data", "kind")
+    __slots__ = ("kind", "parts")
 
     def __init__(self, kind: str = "q") -> None:
         self.kind = kind
-        self.data = bytearray()
+        self.parts: list[bytes] = []
 
     def extend(self, values: Sequence[Any]) -> None:
-        self.data += pack(f"={len(values)}{self.kind}", *values)
+        self.parts.append(Struct(f"{len(values)}{self.kind}").pack(*values))
 
     def extend_optional(self, values: Sequence[Any], missing: float) -> None:
         absent = values.count(None)
         if absent == len(values):
-            self.data += pack("=" + self.kind, missing) * absent
+            self.parts.append(pack(self.kind, missing) * absent)
         else:
             self.extend([missing if v is None else v for v in values] if absent else values)
 
     def array(self) -> Any:
-        return np.frombuffer(self.data, np.int64 if self.kind == "q" else np.float64)
+        return np.frombuffer(b"".join(self.parts), np.int64 if self.kind == "q" else np.float64)
 
 
 class _Runs:
     """A column of lists of numbers that grows."""
 
-    __slots__ = ("lengths", "values")
+    __slots__ = ("floats", "lengths", "values")
 
-    def __init__(self) -> None:
+    def __init__(self, *, floats: bool = True) -> None:
+        self.floats = floats
         self.values = _Flat("d")
         self.lengths = _Flat()
 
     def extend(self, lists: Sequence[list[Any] | None]) -> None:
         absent = lists.count(None)
         if absent == len(lists):
-            self.lengths.data += bytes(8 * absent)
+            self.lengths.parts.append(bytes(8 * absent))
             return
-        present = [run or () for run in lists] if absent else lists
-        self.lengths.extend([*map(len, present)])  # type: ignore[arg-type]
-        flat = [*chain.from_iterable(present)]  # type: ignore[arg-type]
+        present: Sequence[Any] = [run or () for run in lists] if absent else lists
+        lengths = [*map(len, present)]
+        self.lengths.extend(lengths)
+        if self.floats and lengths.count(lengths[0]) == len(lengths):
+            alike = _alike(present, lengths[0])
+            if alike is not None:
+                self.values.parts.append(alike)
+                return
+        flat = (*chain.from_iterable(present),)
         try:
             self.values.extend(flat)
         except PackError:
@@ -112,31 +129,43 @@ class _Runs:
         return Ragged.of(self.values.array(), self.lengths.array())
 
 
+_packed = msgspec.msgpack.Encoder().encode
+
+
+def _alike(lists: Sequence[Any], length: int) -> bytes | None:
+    """The floats of lists of this length, where none is missing: MessagePack writes a float in 9 bytes, so that they stand in a grid."""
+    count, grid = len(lists), 1 + 9 * length
+    data = _packed(lists)
+    begin = 1 if count < 16 else 3 if count < 1 << 16 else 5
+    if not 0 < length < 16 or len(data) != begin + count * grid:
+        return None
+    return np.ndarray((count, length), ">f8", data, begin + 2, (grid, 9)).astype(np.float64).tobytes()
+
+
 class VerdictColumns:
     """Columns of verdicts that grow."""
 
     def __init__(self) -> None:
         self.stops = _Stops()
-        self.column = {
-            name: _Flat() for name in ("row", "judged_by", "accepted", "judged", "committed", "stop", "has_next")
-        }
+        self.column = {name: _Flat() for name in ("row", "judged_by", "accepted", "judged", "committed", "stop")}
+        self.has_next: list[bytes] = []
         self.verify_ms = _Flat("d")
         self.p, self.u = _Runs(), _Runs()
 
-    def add(self, fields: list[tuple[Any, ...]], lines: Ints, rows: Sequence[int]) -> None:
+    def add(self, fields: Fields, lines: Ints, rows: Ints) -> None:
         """Verdicts, given field by field, of the proposals in these rows."""
-        _, _, _, _, _, accepted, judged, committed, stops, p, u, _, _, nexts, ms, *_ = fields
-        column = self.column
-        column["row"].extend(rows)
-        column["judged_by"].data += lines.tobytes()
-        column["accepted"].extend(accepted)
-        column["judged"].extend_optional(judged, MISSING)
-        column["committed"].extend_optional(committed, MISSING)
-        column["stop"].extend_optional([*map(self.stops.__getitem__, stops)] if any(stops) else (None,) * len(stops), 0)
-        column["has_next"].extend([*map(_is_there, nexts)])
-        self.verify_ms.extend_optional(ms, NAN)
-        self.p.extend(p)
-        self.u.extend(u)
+        column, stops = self.column, fields["stop"]
+        column["row"].parts.append(rows.tobytes())
+        column["judged_by"].parts.append(lines.tobytes())
+        column["accepted"].extend(fields["accepted"])
+        column["judged"].extend_optional(fields["judged"], MISSING)
+        column["committed"].extend_optional(fields["committed"], MISSING)
+        named = stops.count(None) < len(stops)
+        column["stop"].extend_optional([*map(self.stops.__getitem__, stops)] if named else stops, 0)
+        self.has_next.append(bytes([token is not None for token in fields["next"]]))
+        self.verify_ms.extend_optional(fields["ms"], NAN)
+        self.p.extend(fields["p"])
+        self.u.extend(fields["u"])
 
     def finish(self, notes: Notes) -> Verdicts:
         """The verdicts, in the order in which they came."""
@@ -150,16 +179,23 @@ class VerdictColumns:
             judged=column["judged"],
             committed=column["committed"],
             stop=np.maximum(column["stop"], 0),
-            has_next=column["has_next"] > 0,
+            has_next=np.frombuffer(b"".join(self.has_next), bool),
             verify_ns=_nanoseconds(self.verify_ms.array()),
             p=self.p.ragged(),
             u=self.u.ragged(),
         )
 
 
-def fields_of(verdicts: list[Any]) -> list[tuple[Any, ...]]:
-    """The verdicts field by field, in the order of the struct."""
-    return [*zip(*map(msgspec.structs.astuple, verdicts), strict=False)]
+class Fields(dict[str, tuple[Any, ...]]):
+    """Events field by field; a field that none of them has is None for each."""
+
+    def __init__(self, events: list[Any]) -> None:
+        names = type(events[0]).__struct_fields__
+        super().__init__(zip(names, zip(*map(msgspec.structs.astuple, events), strict=False), strict=False))
+        self.absent = (None,) * len(events)
+
+    def __missing__(self, name: str) -> tuple[Any, ...]:
+        return self.absent
 
 
 class Columns:
@@ -174,142 +210,157 @@ class Columns:
         self.in_order = True  # every verdict so far followed the order of the proposals
         self.next_row = 0  # then: the row whose verdict comes next
         self.disagree: list[int] = []
-        self.seen: set[str] = set()
-        self.waiting: dict[str, int] = {}
+        self.row_of: dict[str, int] = {}  # else: the row of each id
+        self.hashes = _Flat()
         self.parents: dict[int, str] = {}
         self.parent_rows: dict[int, int] = {}
         self.early: list[Orphan] = []
         self.epoch = 0
         self.proposed = {name: _Flat() for name in _PROPOSED}
         self.draft_ms = _Flat("d")
-        self.q, self.sizes = _Runs(), _Runs()
+        self.q, self.sizes = _Runs(), _Runs(floats=False)
         self.verdicts = VerdictColumns()
 
-    def add(self, events: list[Event], lines: Ints, epoch: int) -> None:
-        """Proposals and verdicts of one epoch, in file order; Tangled where an id comes twice, or the epoch changes midway."""
+    def add(self, events: list[Event], types: list[type[Event]], lines: Ints, epoch: int) -> None:
+        """Proposals and verdicts of one epoch, in file order; Tangled where the epoch changes midway. `types`: those of the events."""
         if epoch != self.epoch and self.ids:
             raise Tangled
         self.epoch = epoch
-        kinds = set(map(type, events))
-        of_proposals = {kind for kind in kinds if issubclass(kind, Proposal)}
-        if len(of_proposals) == 1:
-            (only,) = of_proposals
-            mask = [type(event) is only for event in events]
-        else:
-            mask = [isinstance(event, Proposal) for event in events]
-        is_proposal = np.frombuffer(bytes(mask), bool)
-        self._propose([*compress(events, mask)], lines[is_proposal], epoch)
-        others = [*compress(events, map(not_, mask))]
-        verdict_lines = lines[~is_proposal]
-        if not all(issubclass(kind, Verdict) for kind in kinds - of_proposals):
-            is_verdict = [isinstance(event, Verdict) for event in others]
-            others, verdict_lines = [*compress(others, is_verdict)], verdict_lines[is_verdict]
-        self._judge(others, verdict_lines, epoch)
-
-    def _propose(self, proposals: list[Any], lines: Ints, epoch: int) -> None:
+        kinds = {*types}
+        of_proposals = {kind for kind in kinds if issubclass(kind, PROPOSALS)}
+        is_proposal = [kind in of_proposals for kind in types]
+        marks = np.frombuffer(bytes(is_proposal), bool)
         first = len(self.ids)
-        self.add_proposals(proposals, lines, epoch)
-        self.seen.update(self.ids[first:])
-        if len(self.seen) != len(self.ids):
-            raise Tangled
-        if not self.in_order:
-            self.waiting.update(zip(self.ids[first:], range(first, len(self.ids)), strict=True))
+        self.add_proposals([*compress(events, is_proposal)], lines[marks], epoch)
+        self.hashes.extend([*map(hash, self.ids[first:])])
+        of_verdicts = {kind for kind in kinds if issubclass(kind, VERDICTS)}
+        is_verdict = [kind in of_verdicts for kind in types]
+        others = kinds - of_proposals - of_verdicts
+        marks = np.frombuffer(bytes(is_verdict), bool) if others else ~marks
+        self._judge([*compress(events, is_verdict)], lines[marks], epoch)
 
     def add_proposals(self, proposals: list[Any], lines: Ints, epoch: int) -> None:
         """Rows for these proposals."""
         if not proposals:
             return
         count, first = len(proposals), len(self.ids)
-        _, _, ids, requests, rounds, branches, _, drafters, parents, starts, tokens, submitted, *more = zip(
-            *map(msgspec.structs.astuple, proposals), strict=False
-        )
-        own_bytes, submitted_bytes, q, gated, _, ms, *_ = more
-        self.ids.extend(ids)
-        self.request_of.extend(requests)
-        self.round_of.extend(rounds)
-        column = self.proposed
-        column["request"].extend([*map(self.requests.__getitem__, requests)])
-        named = [branch or MAIN for branch in branches] if None in branches else branches
-        column["branch"].extend([*map(self.branches.__getitem__, named)])
-        column["drafter"].extend([*map(self.drafters.__getitem__, drafters)])
-        column["round"].extend(rounds)
-        column["start"].extend(starts)
-        column["line"].data += lines.tobytes()
-        column["epoch"].data += pack("=q", epoch) * count
-        sent: Sequence[Any] = tokens
-        sizes: Sequence[Any] = own_bytes
+        fields = Fields(proposals)
+        self.ids.extend(fields["id"])
+        self.request_of.extend(fields["request"])
+        self.round_of.extend(fields["round"])
+        column, branches, submitted, parents = self.proposed, fields["branch"], fields["submitted"], fields["parent"]
+        column["request"].extend(self.requests.of(fields["request"]))
+        absent = branches.count(None)
+        column["branch"].extend(self.branches.of([branch or MAIN for branch in branches] if absent else branches))
+        column["drafter"].extend(self.drafters.of(fields["drafter"]))
+        column["round"].extend(fields["round"])
+        column["start"].extend(fields["start"])
+        column["line"].parts.append(lines.tobytes())
+        column["epoch"].parts.append(pack("=q", epoch) * count)
+        sent: Sequence[Any] = fields["tokens"]
+        sizes: Sequence[Any] = fields["bytes"]
         if submitted.count(None) < count:
-            sent = [t if s is None else s for s, t in zip(submitted, tokens, strict=True)]
-            sizes = [b if s is None else c for s, b, c in zip(submitted, own_bytes, submitted_bytes, strict=True)]
+            sent = [t if s is None else s for s, t in zip(submitted, sent, strict=True)]
+            both = zip(submitted, sizes, fields["submitted_bytes"], strict=True)
+            sizes = [b if s is None else c for s, b, c in both]
         column["size"].extend([*map(len, sent)])
-        column["gated"].extend_optional(gated, 0)
+        column["gated"].extend_optional(fields["gated"], 0)
         if self.greedy:
             column["content"].extend([hash(tuple(run)) for run in sent])
         else:
-            column["content"].data += bytes(8 * count)
-        self.draft_ms.extend_optional(ms, NAN)
-        self.q.extend(q)
+            column["content"].parts.append(bytes(8 * count))
+        self.draft_ms.extend_optional(fields["ms"], NAN)
+        self.q.extend(fields["q"])
         self.sizes.extend(sizes)
         if parents.count(None) < count:
             self.parents.update((first + i, parent) for i, parent in enumerate(parents) if parent is not None)
 
     def _judge(self, verdicts: list[Any], lines: Ints, epoch: int) -> None:
         """Find each verdict's proposal. Most logs judge in the order in which they propose: then no look-up is needed."""
+        if self.in_order and not self.next_row:
+            skip = self._of_the_segment_before(verdicts)
+            self._wait(verdicts[:skip], lines[:skip], epoch)
+            verdicts, lines = verdicts[skip:], lines[skip:]
         if not verdicts:
             return
-        fields = fields_of(verdicts)
-        ids = [*fields[2]]
-        if self.in_order:
-            first, behind = self.next_row, self.next_row + len(ids)
-            if ids == self.ids[first:behind]:
-                self.next_row = behind
-                self._add_verdicts(fields, lines, [*range(first, behind)])
-                return
-            self.in_order = False
-            self.waiting.update(zip(self.ids[first:], range(first, len(self.ids)), strict=True))
-        rows = [*map(self.waiting.pop, ids, repeat(-1))]
-        if -1 not in rows:
-            self._add_verdicts(fields, lines, rows)
+        fields = Fields(verdicts)
+        ids = [*fields["proposal"]]
+        first, behind = self.next_row, self.next_row + len(ids)
+        if self.in_order and ids == self.ids[first:behind]:
+            self.next_row = behind
+            own = self.request_of[first:behind], self.round_of[first:behind]
+            self._add_verdicts(fields, lines, np.arange(first, behind), *own)
             return
-        known = np.array(rows) >= 0
-        for index in np.flatnonzero(~known).tolist():
-            if ids[index] in self.seen:
-                raise Tangled
-            self.early.append(Orphan(epoch, int(lines[index]), verdicts[index]))
-        self.add_verdicts([*compress(verdicts, known)], lines[known], [row for row in rows if row >= 0])
+        self.in_order = False
+        self._look_up()
+        rows = [*map(self.row_of.get, ids, repeat(-1))]
+        if -1 in rows:
+            known = [row >= 0 for row in rows]
+            marks = np.array(known)
+            self._wait([v for v, there in zip(verdicts, known, strict=True) if not there], lines[~marks], epoch)
+            self.add_verdicts([*compress(verdicts, known)], lines[marks], [*compress(rows, known)])
+        else:
+            self._add_verdicts(fields, lines, np.array(rows), *self._said(rows))
+
+    def _of_the_segment_before(self, verdicts: list[Any]) -> int:
+        """How many verdicts stand before the one on the first proposal."""
+        if not self.ids:
+            return len(verdicts)
+        first = self.ids[0]
+        return next((i for i, verdict in enumerate(verdicts) if verdict.proposal == first), 0)
+
+    def _wait(self, verdicts: list[Any], lines: Ints, epoch: int) -> None:
+        self.early += [
+            Orphan(epoch, line, whole(verdict)) for verdict, line in zip(verdicts, lines.tolist(), strict=True)
+        ]
+
+    def _look_up(self) -> None:
+        """Bring `row_of` up to date; Tangled where an id comes twice."""
+        known = len(self.row_of)
+        self.row_of.update(zip(self.ids[known:], range(known, len(self.ids)), strict=True))
+        if len(self.row_of) != len(self.ids):
+            raise Tangled
+
+    def _said(self, rows: list[int]) -> tuple[list[str], list[int]]:
+        """Request and round of the proposals in these rows."""
+        return [self.request_of[row] for row in rows], [self.round_of[row] for row in rows]
 
     def add_verdicts(self, verdicts: list[Any], lines: Ints, rows: list[int]) -> None:
         """Verdicts of the proposals in these rows."""
         if verdicts:
-            self._add_verdicts(fields_of(verdicts), lines, rows)
+            self._add_verdicts(Fields(verdicts), lines, np.array(rows), *self._said(rows))
 
-    def _add_verdicts(self, fields: list[tuple[Any, ...]], lines: Ints, rows: list[int]) -> None:
+    def _add_verdicts(self, fields: Fields, lines: Ints, rows: Ints, requests: list[str], rounds: list[int]) -> None:
         self.verdicts.add(fields, lines, rows)
-        requests, rounds = fields[3], fields[4]
-        first, behind = rows[0], rows[-1] + 1
-        in_order = behind - first == len(rows) and self.in_order
-        own_requests = self.request_of[first:behind] if in_order else [self.request_of[row] for row in rows]
-        own_rounds = self.round_of[first:behind] if in_order else [self.round_of[row] for row in rows]
-        if own_requests != [*requests]:
+        if requests != [*fields["request"]]:
             raise Tangled
-        if own_rounds != [*rounds]:
-            wrong = (int(line) for line, a, b in zip(lines, rounds, own_rounds, strict=True) if a != b)
+        if rounds != [*fields["round"]]:
+            wrong = (int(line) for line, a, b in zip(lines, fields["round"], rounds, strict=True) if a != b)
             self.disagree.extend(wrong)
 
-    def _late(self) -> list[Orphan]:
-        """Join the verdicts that stood before their proposals; what is left has none in this segment."""
-        rows = [self.waiting.pop(orphan.verdict.proposal, -1) for orphan in self.early]
+    def join(self) -> list[Orphan]:
+        """Join the verdicts that stood before their proposals: what is left has none in this segment. Tangled where an id, or the verdict
+        on one, comes twice."""
+        if self.early or not self.in_order:
+            self._look_up()
+        elif not _differ(self.hashes.array()) and len({*self.ids}) != len(self.ids):
+            raise Tangled
+        rows = [self.row_of.get(orphan.verdict.proposal, -1) for orphan in self.early]
         late = [(orphan, row) for orphan, row in zip(self.early, rows, strict=True) if row >= 0]
         late_lines = np.array([orphan.line for orphan, _ in late], np.int64)
         self.add_verdicts([orphan.verdict for orphan, _ in late], late_lines, [row for _, row in late])
-        left = [orphan for orphan, row in zip(self.early, rows, strict=True) if row < 0]
-        if any(orphan.verdict.proposal in self.seen for orphan in left):
+        judged = self.verdicts.column["row"].array()
+        if len(judged) and np.bincount(judged).max() > 1:
             raise Tangled
-        return left
+        return [orphan for orphan, row in zip(self.early, rows, strict=True) if row < 0]
 
     def finish(self, notes: Notes) -> tuple[Blocks, list[Orphan]]:
         """The blocks of the segment, and the verdicts that belong to none of them."""
-        orphans = self._late()
+        orphans = self.join()
+        return self.blocks(notes), orphans
+
+    def blocks(self, notes: Notes) -> Blocks:
+        """The blocks of the segment."""
         for line in self.disagree:
             notes.add("verdict_disagrees", line, "$.round")
         column = {name: flat.array() for name, flat in self.proposed.items()}
@@ -349,7 +400,7 @@ class Columns:
         blocks = blocks.judge(self.verdicts.finish(notes))
         for row in np.flatnonzero((blocks.judged_by > 0) & (blocks.judged_by < blocks.line)).tolist():
             notes.add("verdict_before_proposal", int(blocks.judged_by[row]), "$.proposal", blocks.ids[row])
-        return blocks, orphans
+        return blocks
 
     def _parents(self, count: int) -> tuple[Ints, dict[int, str]]:
         parent = np.full(count, NO_PARENT, np.int64)
@@ -368,8 +419,9 @@ class Columns:
 _PROPOSED = ("request", "branch", "drafter", "round", "start", "line", "epoch", "size", "gated", "content")
 
 
-def _is_there(value: object) -> bool:
-    return value is not None
+def _differ(numbers: Ints) -> bool:
+    ordered = np.sort(numbers)
+    return not (ordered[1:] == ordered[:-1]).any()
 
 
 def _keys(names: Iterable[str]) -> Any:

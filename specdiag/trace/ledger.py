@@ -231,9 +231,6 @@ def _rounds(
     def highest(values: Ints, where: Bools) -> Ints:
         return np.maximum.reduceat(np.where(where, values, bottom)[order], heads)
 
-    def any_of(marked: Bools) -> Bools:
-        return np.logical_or.reduceat(marked[order], heads)
-
     def total(values: Ints) -> Ints:
         return np.add.reduceat(values[order], heads)
 
@@ -244,35 +241,59 @@ def _rounds(
         counts.valid & blocks.has_next & ~idle & (blocks.stop != BRANCH_LOST) & (counts.committed == counts.accepted)
     )
     verify = highest(blocks.verify_ns, given)
-    timed = (verify >= 0) & ~any_of(there & (blocks.draft_ns < 0))
+    refused = rejected > 0
+    untimed, some_refused, incomplete, judged, shared, some, truncated, verifier_token = _any_of(
+        [
+            there & (blocks.draft_ns < 0),
+            refused,
+            ~given | (blocks.parent == UNKNOWN_PARENT),
+            counts.valid & ~idle,
+            chains.shared,
+            there,
+            refused & chains.shared,
+            added,
+        ],
+        order,
+        heads,
+    )
+    timed = (verify >= 0) & ~untimed
     branch, number = keys[order][heads], blocks.round[order][heads]
     start = lowest(blocks.start, chains.root)
-    nothing = any_of(rejected > 0) & (total(accepted) == 0)
+    nothing = some_refused & (total(accepted) == 0)
     before = _before(branch, number, start, nothing, ghosts)
-    complete = ~any_of(~given | (blocks.parent == UNKNOWN_PARENT))
-    everywhere = np.ones(len(blocks), bool)
-    alone = lowest(blocks.drafter, everywhere)
-    born = highest(blocks.born, everywhere)
+    lowest_drafter, highest_drafter = (
+        reduce(blocks.drafter[order], heads) for reduce in (np.minimum.reduceat, np.maximum.reduceat)
+    )
+    born = np.maximum.reduceat(blocks.born[order], heads)
     return Rounds(
         branch=branch,
         number=number,
         first_row=order[heads],
         start=start,
         born=born,
-        judged=any_of(counts.valid & ~idle),
-        shared=any_of(chains.shared),
-        independent=any_of(there) & (lowest(blocks.drafter, there) == highest(blocks.drafter, there)),
-        abstainer=np.where(any_of(there) | (alone != highest(blocks.drafter, everywhere)), NONE, alone),
-        truncated=any_of((rejected > 0) & chains.shared),
+        judged=judged,
+        shared=shared,
+        independent=some & (lowest(blocks.drafter, there) == highest(blocks.drafter, there)),
+        abstainer=np.where(some | (lowest_drafter != highest_drafter), NONE, lowest_drafter),
+        truncated=truncated,
         nothing=nothing,
         reproposal=before.known & (before.start == start),
         no_progress=before.known & before.nothing & nothing,
-        verifier_token=any_of(added),
+        verifier_token=verifier_token,
         spent_ns=np.where(timed, verify + total(np.where(there, blocks.draft_ns, 0)), -1),
         committed=total(committed),
         size=total(blocks.size),
-        settled=_settled(branch, complete, born, border),
+        settled=_settled(branch, ~incomplete, born, border),
     )
+
+
+def _any_of(marks: list[Bools], order: Ints, heads: Ints) -> list[Bools]:
+    """For each mark, the rounds with a block that bears it; all marks at once, a bit each."""
+    bits = np.zeros(len(order), np.uint8)
+    for bit, marked in enumerate(marks):
+        bits |= marked.view(np.uint8) << np.uint8(bit)
+    found = np.bitwise_or.reduceat(bits[order], heads)
+    return [(found & np.uint8(1 << bit)) > 0 for bit in range(len(marks))]
 
 
 def _no_rounds() -> Rounds:
@@ -317,5 +338,8 @@ def _settled(branch: Keys, complete: Bools, born: Ints, border: Border) -> Bools
         inside: Bools = (rank >= 2) & ~ends & whole
         return inside
     touched = np.maximum.reduceat(born, heads)[of_branch]
-    done: Bools = (complete & ~ends) | (touched < border.oldest)
+    # A round is held against the one before it, so it waits until that one is complete as well.
+    missing = np.cumsum(~complete)
+    so_far: Ints = missing - (missing - ~complete)[heads][of_branch]
+    done: Bools = ((so_far == 0) & ~ends) | (touched < border.oldest)
     return done

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from specdiag.trace.blocks import Blocks, Ints
 from specdiag.trace.codec import Codec, UnknownEvent, tag_of
-from specdiag.trace.columns import Columns, Orphan, Tangled
-from specdiag.trace.events import Consensus, Effect, Event, Proposal, TallyEvent, Trace, Verdict
+from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
+from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
 from specdiag.trace.notes import Notes, Where
 from specdiag.trace.salvage import salvage, schema_trouble
 from specdiag.trace.tangle import Tangle
 
-CHUNK = 64 * 1024
+CHUNK = 128 * 1024
 MAX_LINE = 16 << 20
 
 
@@ -79,15 +80,16 @@ def _read(data: bytes, codec: Codec, how: How, *, keep_all: bool) -> Segment:
     columns = Tangle(how.greedy) if keep_all else Columns(how.greedy)
     segment = Segment(size=len(data))
     try:
-        for events, lines in _decoded(data, codec, how, segment):
+        for events, lines in _decoded(data, codec, how, segment, lean=not keep_all):
             _account(events, lines, segment, codec, columns)
+            events.clear()  # before the next chunk is decoded: its objects then take the same memory, still in the processor's cache
     except StrictStop:  # what stands before the bad line is not needed: its problems end the run
         pass
     segment.blocks, segment.orphans = columns.finish(segment.notes)
     return segment
 
 
-def _decoded(data: bytes, codec: Codec, how: How, segment: Segment) -> Iterator[tuple[list[Event], Ints]]:
+def _decoded(data: bytes, codec: Codec, how: How, segment: Segment, *, lean: bool) -> Iterator[tuple[list[Any], Ints]]:
     """(events, their lines) of each chunk."""
     position = 0
     while position < len(data):
@@ -97,7 +99,7 @@ def _decoded(data: bytes, codec: Codec, how: How, segment: Segment) -> Iterator[
         first = segment.lines + 1
         segment.lines += count
         try:
-            events = codec.decode_lines(chunk)
+            events = codec.decode_lean(chunk) if lean else codec.decode_lines(chunk)
         except (msgspec.DecodeError, RecursionError):
             events = None
         if events is not None and len(events) == count and len(chunk) < MAX_LINE:
@@ -151,18 +153,18 @@ def _one_line(line: bytes, number: int, codec: Codec, segment: Segment, *, torn:
 
 def _account(events: list[Event], lines: Ints, segment: Segment, codec: Codec, columns: Columns | Tangle) -> None:
     """Count the events, file away all but proposals and verdicts, and hand those to the columns, epoch by epoch."""
-    kinds = set(map(type, events))
-    counted = list(map(type, events))
+    types = [*map(type, events)]
+    kinds = {*types}
     for kind in kinds:
         tag = tag_of(kind)
-        segment.events[tag] = segment.events.get(tag, 0) + counted.count(kind)
+        segment.events[tag] = segment.events.get(tag, 0) + types.count(kind)
     if codec.learned:
         _count_unknown(events, lines, segment.notes, codec)
     start = 0
-    if not all(issubclass(kind, (Proposal, Verdict)) for kind in kinds):
+    if not all(issubclass(kind, PROPOSALS + VERDICTS) for kind in kinds):
         for i, event in enumerate(events):
             if isinstance(event, Trace):
-                columns.add(events[start:i], lines[start:i], segment.epoch)
+                columns.add(events[start:i], types[start:i], lines[start:i], segment.epoch)
                 segment.begin_epoch(event, int(lines[i]))
                 start = i
             elif isinstance(event, Consensus):
@@ -171,7 +173,9 @@ def _account(events: list[Event], lines: Ints, segment: Segment, codec: Codec, c
                 segment.effects.append((segment.epoch, event))
             elif isinstance(event, TallyEvent):
                 segment.tallies.append((segment.epoch, event))
-    columns.add(events[start:], lines[start:], segment.epoch)
+    if start:
+        events, types, lines = events[start:], types[start:], lines[start:]
+    columns.add(events, types, lines, segment.epoch)
 
 
 def _count_unknown(events: list[Event], lines: Ints, notes: Notes, codec: Codec) -> None:

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from specdiag.errors import InputError, MissingExtra
 
-SEGMENT = 4 << 20
+SEGMENT = 8 << 20
 MAX_LINE = 16 << 20
 STDIN = "-"
 SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")

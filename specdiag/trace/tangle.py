@@ -37,7 +37,7 @@ class Tangle:
         self.named: dict[tuple[int, str], list[_Incarnation]] = {}
         self.early: dict[tuple[int, str], list[Orphan]] = {}
 
-    def add(self, events: list[Event], lines: Ints, epoch: int) -> None:
+    def add(self, events: list[Event], types: list[type[Event]], lines: Ints, epoch: int) -> None:
         """Keep the proposals and verdicts among these events."""
         self.kept.extend(
             (epoch, line, e)
@@ -52,8 +52,7 @@ class Tangle:
                 self._propose(epoch, line, event, notes)
             elif not self._judge(epoch, line, event, notes):
                 self.early.setdefault((epoch, event.proposal), []).append(Orphan(epoch, line, event))
-        blocks, _ = self._columns().finish(notes)
-        return blocks, [orphan for orphans in self.early.values() for orphan in orphans]
+        return self._columns().blocks(notes), [orphan for orphans in self.early.values() for orphan in orphans]
 
     def _propose(self, epoch: int, line: int, proposal: Proposal, notes: Notes) -> None:
         same_id = self.named.setdefault((epoch, proposal.id), [])

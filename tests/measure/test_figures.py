@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def report(path: Path, events: build.Events, options: Options = NO_INTERVALS) ->
     return analyze(build.write(path / "t.jsonl", events), options)
 
 
-def chain(size: int = 2, first: int = 2, second: int = 2, **where: object) -> build.Events:
+def chain(*, size: int = 2, first: int = 2, second: int = 2, **where: Any) -> build.Events:
     """One round of a block of `think` and, behind it, one of `code`."""
     name = f"{where.get('request', 'r0')}/{where.get('round', 0)}"
     return [
@@ -198,7 +199,7 @@ def test_times_give_tokens_per_second(tmp_path: Path) -> None:
     """A shared round of 5 tokens in 50 ms against rounds of 3 tokens in 20 ms of the best drafter alone: 100 against 150, a ratio of 2/3."""
     events = [build.header()]
     for i in range(4):
-        where = {"request": f"r{i}"}
+        where: dict[str, Any] = {"request": f"r{i}"}
         shared = chain(round=0, **where)
         for event in shared:
             event["ms"] = 10.0 if event["type"] == "proposal" else 30.0

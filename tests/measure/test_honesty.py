@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def chains_below_alone(requests: int) -> build.Events:
     """Chains that are refused at once though each drafter alone accepts everything."""
     events = [build.header()]
     for i in range(requests):
-        where = {"request": f"r{i}"}
+        where: dict[str, Any] = {"request": f"r{i}"}
         events += chain(first=0, **where) if i % 2 else chain(first=2, second=0, **where)
         events += [
             build.block(f"t{i}", "think", 2, round=1, start=9, **where),
@@ -80,7 +81,7 @@ def test_composition_alone_is_domination(tmp_path: Path) -> None:
     """One drafter that refuses at once, alone as in front of another: the joint rate is what composition explains."""
     events = [build.header()]
     for i in range(40):
-        where = {"request": f"r{i}"}
+        where: dict[str, Any] = {"request": f"r{i}"}
         events += chain(first=0 if i % 4 else 2, **where)
         events += [
             build.block(f"c{i}", "code", 2, round=2, start=15, **where),

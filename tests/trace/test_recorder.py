@@ -71,7 +71,7 @@ def test_arrays_and_missing_numbers(tmp_path: Path) -> None:
         tokens, q = np.array([1, 2]), np.array([0.5, np.nan])
         trace.propose(request="r", round=0, drafter="d", start=0, tokens=tokens, q=q, ms=np.float64(1.5))  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="cannot hold a value of type object"):
-            trace.propose(request="r", round=0, drafter="d", start=0, tokens=[object()], id="x")  # type: ignore[arg-type]
+            trace.propose(request="r", round=0, drafter="d", start=0, tokens=[object()], id="x")  # type: ignore[list-item]
     event = json.loads(path.read_text().splitlines()[1])
     assert (event["tokens"], event["q"], event["ms"]) == ([1, 2], [0.5, None], 1.5)
 
@@ -111,9 +111,12 @@ def test_several_threads_write_whole_lines(tmp_path: Path) -> None:
     """Four threads on one recorder: every line is whole and none is missing."""
     path = tmp_path / "t.jsonl"
     with Recorder(path) as trace:
-        threads = [
-            threading.Thread(target=lambda n=n: [trace.note(f"{n}/{i}" * 50) for i in range(200)]) for n in range(4)
-        ]  # type: ignore[misc]
+
+        def write(number: int) -> None:
+            for i in range(200):
+                trace.note(f"{number}/{i}" * 50)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
