@@ -62,8 +62,8 @@ class Options:
                 )
         if not 0 <= self.replicates <= MAX_REPLICATES:
             raise UsageError(f"{self.replicates} replicates", f"Choose 0 (no intervals) to {MAX_REPLICATES}.")
-        if not 0 < self.level < 1:
-            raise UsageError(f"a level of {self.level}", "Choose a share between 0 and 1, such as 0.95.")
+        if not 0 < self.level <= 0.9999:
+            raise UsageError(f"a level of {self.level}", "Choose a share above 0 and up to 0.9999, such as 0.95.")
         if self.jobs < 1:
             raise UsageError(f"{self.jobs} jobs", "Choose 1 or more.")
         return self
@@ -126,7 +126,7 @@ def _drafter(
     info = known[name].info if name in known else None
     mine = tables.blocks.drafter == name
     figures = views(tables, name, rates)
-    figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", name)
+    figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
     return Drafter(
         id=name,
         declared=info is not None,
@@ -170,7 +170,7 @@ def _pooled(tables: Tables, rates: Rates, means: RequestMeans) -> dict[str, Rate
 
 def _with_means(joint: Shared | None, means: RequestMeans) -> Shared | None:
     if joint is not None:
-        joint.rates["joint_acceptance_request_mean"] = means.of("joint_acceptance_request_mean", "*shared")
+        joint.rates["joint_acceptance_request_mean"] = means.of("joint_acceptance_request_mean", ("shared", ""))
     return joint
 
 

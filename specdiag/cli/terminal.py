@@ -22,7 +22,12 @@ def in_ci() -> bool:
 
 def wants_color() -> bool:
     """Whether standard output is a terminal that wants colour (https://no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        sys.stdout is not None
+        and sys.stdout.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
 
 
 def width() -> int:
@@ -32,26 +37,46 @@ def width() -> int:
 
 def is_ascii() -> bool:
     """Whether standard output cannot show what lies outside of ASCII."""
-    return not (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith(("utf", "cp65001"))
+    return (
+        not (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "").startswith(("utf", "cp65001"))
+    )
 
 
 def write(text: str, output: Path | None) -> None:
     """Write a report to standard output, or to a file: all of it or none."""
-    if output is None:
-        sys.stdout.write(text if not is_ascii() else text.encode("ascii", "backslashreplace").decode())
-        sys.stdout.flush()
-        return
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=output.parent, prefix=f".{output.name}.", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        os.chmod(file.name, 0o666 & ~_umask())
-        os.replace(file.name, output)
+        if output is None:
+            _to_stdout(text)
+        elif output.exists() and not output.is_file():  # a pipe or a device has no half of a report to hide
+            output.write_text(text, encoding="utf-8")
+        else:
+            _replace(Path(os.path.realpath(output)), text)
+    except BrokenPipeError:  # the reader of our output went away: nothing is wrong
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except OSError as error:
         raise InputError(
-            f"{output}: {error.strerror or error}", "Choose a folder that exists and can be written to."
+            f"{output or 'standard output'}: {error.strerror or error}",
+            "Choose a place that exists and can be written to.",
         ) from error
+
+
+def _to_stdout(text: str) -> None:
+    if sys.stdout is None:
+        raise InputError("standard output is closed", "Open it, or give --output.")
+    sys.stdout.write(text if not is_ascii() else text.encode("ascii", "backslashreplace").decode())
+    sys.stdout.flush()
+
+
+def _replace(target: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=".specdiag-", dir=target.parent)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def _umask() -> int:
@@ -62,7 +87,8 @@ def _umask() -> int:
 
 def say(text: str) -> None:
     """One line on standard error."""
-    print(text, file=sys.stderr)
+    if sys.stderr is not None:
+        print(text, file=sys.stderr)
 
 
 @contextmanager
@@ -72,6 +98,7 @@ def progress(inputs: list[str], quiet: bool) -> Iterator[Callable[[int], None] |
     if (
         quiet
         or total < PROGRESS_FROM
+        or sys.stderr is None
         or not sys.stderr.isatty()
         or any(name.endswith((".gz", ".zst")) for name in inputs)
     ):

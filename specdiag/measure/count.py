@@ -16,6 +16,7 @@ from specdiag.measure.tally import (
     UNIT,
     UNJUDGED,
     BlockKind,
+    Column,
     CountKind,
     Key,
     RoundKind,
@@ -54,14 +55,20 @@ def count(
     if not len(rows):
         return tally, notes
     requests, of_row = np.unique(ledger.blocks.request[rows], return_inverse=True)
-    counter = _Counter(ledger, rows, requests, of_row, how, tally, slice_of)
-    counter.blocks()
-    counter.rounds()
-    counter.probabilities(notes, by_ratio)
-    counter.bytes()
-    counter.times()
-    counter.per_request()
+    # Numbers that a trace made up may overflow on the way; what is out of range is noted, and counts as missing.
+    with np.errstate(all="ignore"):
+        counter = _Counter(ledger, rows, requests, of_row, how, tally, slice_of)
+        counter.blocks()
+        counter.rounds()
+        counter.probabilities(notes, by_ratio)
+        counter.bytes()
+        counter.times()
+        counter.per_request()
     return tally, notes
+
+
+_ON_SHARED = -2
+_ROLES = {_ON_SHARED: SHARED, NONE: 0}  # flags of sums over rounds; those of one drafter alone are INDEPENDENT
 
 
 class _Counter:
@@ -177,7 +184,7 @@ class _Counter:
                 "timed_tokens": np.where(timed, rounds.committed[chosen] + rounds.verifier_token[chosen], 0),
             },
             columns[0],
-            np.where(rounds.shared[chosen], -2, np.where(alone == NONE, rounds.abstainer[chosen], alone)),
+            np.where(rounds.shared[chosen], _ON_SHARED, np.where(alone == NONE, rounds.abstainer[chosen], alone)),
             requests,
         )
 
@@ -186,10 +193,11 @@ class _Counter:
         if not sums:
             return
         of_kind, kinds = _classes([slices, drafters])
-        labels = {NONE: "", -2: "*shared"}
         for name, values in sums.items():
             keys: list[Key] = [
-                SumKind(self.slices[s], name, labels[d] if d < 0 else self.ledger.blocks.drafters[d], 0)
+                SumKind(
+                    self.slices[s], name, self.ledger.blocks.drafters[d] if d >= 0 else "", _ROLES.get(d, INDEPENDENT)
+                )
                 for s, d in kinds
             ]
             self.add(keys, of_kind, requests, values)
@@ -302,18 +310,21 @@ class _Counter:
             values = values if mine is None else np.where(mine, values, 0)
             return np.bincount(self.of_row, values, count).astype(np.int64)
 
-        columns = {}
+        columns: dict[Column, Ints] = {}
         for number in np.unique(self.drafter).tolist():
             mine = self.drafter == number
-            columns[f"submitted {names[number]}"], columns[f"accepted {names[number]}"] = (
+            columns["submitted", "drafter", names[number]], columns["accepted", "drafter", names[number]] = (
                 per(size, mine),
                 per(accepted, mine),
             )
         shared = ledger.chains.shared[rows]
         if shared.any():
-            columns["submitted *shared"], columns["accepted *shared"] = per(size, shared), per(accepted, shared)
+            columns["submitted", "shared", ""], columns["accepted", "shared", ""] = (
+                per(size, shared),
+                per(accepted, shared),
+            )
         if ledger.blocks.content[rows].any():
-            columns["*digest"] = _digest(ledger, rows, self.of_row, count)
+            columns["digest", "", ""] = _digest(ledger, rows, self.of_row, count)
         self.tally.requests.add(self.requests, columns)
 
 

@@ -86,6 +86,9 @@ def positions(blocks: Blocks, mask: Mask, rates: Rates) -> list[Position]:
 
 def position(rates: Rates, number: int, at_risk: Row, accepted: Row, there: Row, blocks: Row) -> Position:
     """One position, from the blocks that were judged there, that were accepted there, that have it, and all blocks."""
+    why, chains = "no block", blocks
+    if accepted[0] > blocks[0]:  # branches of a tree, each accepted
+        why, chains = "several paths of a tree were accepted", blocks * 0
     return Position(
         number,
         int(at_risk[0]),
@@ -98,7 +101,7 @@ def position(rates: Rates, number: int, at_risk: Row, accepted: Row, there: Row,
             rounds=int(at_risk[0]),
             absent="no block was judged at this position",
         ),
-        rates.rate("position_reach", accepted, blocks, rounds=int(blocks[0]), absent="no block"),
+        rates.rate("position_reach", accepted, chains, rounds=int(blocks[0]), absent=why),
     )
 
 

@@ -7,9 +7,8 @@ import numpy as np
 from specdiag.measure.intervals import Rates
 from specdiag.measure.shared import Reals
 from specdiag.measure.tables import Tables
+from specdiag.measure.tally import INDEPENDENT, SHARED, SumKind
 from specdiag.report import Consensus, Rate, Thrash, Time
-
-ON_SHARED = "*shared"
 
 
 def output_rates(tables: Tables, rates: Rates) -> dict[str, Rate]:
@@ -96,11 +95,11 @@ def time(tables: Tables, rates: Rates, drafters: list[str]) -> Time | None:
     """Tokens per second of logged time on shared rounds, and on the rounds of each drafter alone; None where no round is fully timed."""
     if not tables.sums("timed_rounds")[0]:
         return None
-    figures = {"tokens_per_second_shared": _speed("tokens_per_second_shared", tables, rates, {ON_SHARED})}
+    figures = {"tokens_per_second_shared": _speed("tokens_per_second_shared", tables, rates, None)}
     figures["tokens_per_second_independent"] = _speed("tokens_per_second_independent", tables, rates, {*drafters})
     alone: dict[str, Rate] = {}
     for drafter in drafters:
-        rate = _speed(f"tokens_per_second_{drafter}", tables, rates, {drafter})
+        rate = _speed(f"tokens_per_second_of_{drafter}", tables, rates, {drafter})
         if rate.value is not None:
             alone[drafter] = figures[rate.name] = rate
     best = max(alone, key=lambda name: (alone[name].value or 0, name), default=None)
@@ -111,21 +110,26 @@ def time(tables: Tables, rates: Rates, drafters: list[str]) -> Time | None:
     return Time("logged times of drafting and verifying, added up: engine time, not wall clock", figures, best)
 
 
-def _speed(name: str, tables: Tables, rates: Rates, whose: set[str]) -> Rate:
+def _speed(name: str, tables: Tables, rates: Rates, whose: set[str] | None) -> Rate:
     tokens, nanoseconds = _tokens_and_ns(tables, whose)
     return rates.rate(name, tokens, nanoseconds / 1e9, proportion=False, absent="no fully timed round of this kind")
 
 
-def _tokens_and_ns(tables: Tables, whose: set[str]) -> tuple[Reals, Reals]:
+def _tokens_and_ns(tables: Tables, whose: set[str] | None) -> tuple[Reals, Reals]:
+    """Of the rounds of these drafters alone; of the shared rounds where none are given."""
+
+    def wanted(key: SumKind) -> bool:
+        return key.flags == SHARED if whose is None else key.flags == INDEPENDENT and key.drafter in whose
+
     return (
-        tables.sums("timed_tokens", lambda key: key.drafter in whose).astype(float),
-        tables.sums("timed_ns", lambda key: key.drafter in whose).astype(float),
+        tables.sums("timed_tokens", wanted).astype(float),
+        tables.sums("timed_ns", wanted).astype(float),
     )
 
 
-def _ratio(name: str, tables: Tables, rates: Rates, whose: set[str], against: str) -> Rate:
+def _ratio(name: str, tables: Tables, rates: Rates, whose: set[str] | None, against: str) -> Rate:
     """Tokens per second on shared rounds over those on the rounds of these drafters alone."""
-    (tokens, spent), (alone_tokens, alone_spent) = _tokens_and_ns(tables, {ON_SHARED}), _tokens_and_ns(tables, whose)
+    (tokens, spent), (alone_tokens, alone_spent) = _tokens_and_ns(tables, None), _tokens_and_ns(tables, whose)
     if not spent[0] or not alone_tokens[0]:
         return Rate(name, None, absent=f"needs fully timed shared rounds and fully timed rounds of {against}")
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -16,6 +16,9 @@ REQUESTS_AT_ONCE = 512  # of the weights, which are requests × replicates: memo
 
 Reals = NDArray[np.float64]
 
+Whose = tuple[str, str]
+"""`("drafter", NAME)` or `("shared", "")`."""
+
 
 class RequestMeans:
     """Means over requests, and how many distinct ones there are."""
@@ -25,7 +28,7 @@ class RequestMeans:
         self.keys, self.columns = tally.requests.table()
         total = len(self.keys)
         distinct = np.arange(total)
-        digest = self.columns.get("*digest")
+        digest = self.columns.get(("digest", "", ""))
         if digest is not None:
             first = np.unique(digest, return_index=True)[1]
             distinct = np.sort(np.concatenate([first[digest[first] != 0], np.flatnonzero(digest == 0)]))
@@ -34,8 +37,8 @@ class RequestMeans:
         widen = float(np.sqrt(total / len(distinct))) if len(distinct) else 1.0
         self.rates = Rates(len(distinct), self.replicates, self.level, widen)
 
-    def of(self, name: str, whose: str | None) -> Rate:
-        """Mean over distinct requests of accepted / submitted tokens, of one drafter, of `*shared`, or of all."""
+    def of(self, name: str, whose: Whose | None) -> Rate:
+        """Mean over distinct requests of accepted / submitted tokens, of one drafter, of shared chains, or of all."""
         if whose not in self.sums:
             return Rate(name, None, absent="no request with a submitted token of this kind")
         requests, top, bottom = self.sums[whose]
@@ -43,10 +46,10 @@ class RequestMeans:
         return distinct_only.rate(name, top, bottom, proportion=False)
 
     @cached_property
-    def sums(self) -> dict[str | None, tuple[int, Reals, Reals]]:
-        """For each drafter, `*shared`, and all (None): the requests with a submitted token, and the sum of their ratios and their number, of
+    def sums(self) -> dict[Whose | None, tuple[int, Reals, Reals]]:
+        """For each drafter, of shared chains, and all (None): the requests with a submitted token, and the sum of their ratios and their number, of
         the trace and of each replicate. The weights of a few requests are made once for all of them."""
-        names = [None, *(name.partition(" ")[2] for name in self.columns if name.startswith("submitted "))]
+        names: list[Whose | None] = [None, *(column[1:] for column in self.columns if column[0] == "submitted")]
         ratios = {whose: ratio for whose in names if len(ratio := self._ratios(whose)) and not np.isnan(ratio).all()}
         sums = {}
         for whose, ratio in ratios.items():
@@ -64,16 +67,13 @@ class RequestMeans:
                 bottom[1:] += mine.sum(axis=0)
         return sums
 
-    def _ratios(self, whose: str | None) -> Reals:
+    def _ratios(self, whose: Whose | None) -> Reals:
         """Accepted / submitted tokens of each distinct request; NaN where it submitted none."""
         submitted, accepted = (self._column(what, whose)[self.distinct] for what in ("submitted", "accepted"))
         return np.where(submitted > 0, accepted, np.nan) / np.maximum(submitted, 1)
 
-    def _column(self, what: str, whose: str | None) -> NDArray[np.int64]:
+    def _column(self, what: str, whose: Whose | None) -> NDArray[np.int64]:
         zero = np.zeros(len(self.keys), np.int64)
         if whose is not None:
-            return self.columns.get(f"{what} {whose}", zero)
-        return sum(
-            (v for name, v in self.columns.items() if name.startswith(f"{what} ") and not name.endswith(" *shared")),
-            zero,
-        )
+            return self.columns.get((what, *whose), zero)
+        return sum((v for column, v in self.columns.items() if column[:2] == (what, "drafter")), zero)

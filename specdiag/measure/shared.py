@@ -20,6 +20,7 @@ from specdiag.report import Marginal, Position, Rate, Shared, Source
 from specdiag.trace.chains import NONE
 
 Reals = NDArray[np.float64]
+MAX_POOL = 16  # drafters on shared chains: beyond, leaving each out in turn says nothing and costs much
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ def marginals(tables: Tables, rates: Rates) -> list[Marginal]:
     """The shared prefixes without each drafter in turn."""
     blocks = tables.blocks.where(tables.blocks.shared)
     drafters = sorted({str(name) for name in blocks.drafter})
-    if not len(blocks.kinds):
+    if not 1 < len(drafters) <= MAX_POOL:
         return []
     inside = Survival.of(blocks, np.ones(len(blocks.kinds), bool), drafters)
     loss = shapley(blocks, inside, drafters)

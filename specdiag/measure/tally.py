@@ -72,16 +72,18 @@ class CountKind(NamedTuple):
 
 
 Key = BlockKind | RoundKind | SumKind | CountKind
+Column = tuple[str, str, str]
+"""What a request's count is of, whose (`drafter`, `shared`, or nobody's), and the drafter: apart, since a drafter may have any name."""
 
 
 class Requests:
     """Per request, a few counts that add: for means over requests, and to know requests that repeat."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[Keys, dict[str, Ints]]] = []
+        self.parts: list[tuple[Keys, dict[Column, Ints]]] = []
         self.pending = 0
 
-    def add(self, keys: Keys, columns: dict[str, Ints]) -> None:
+    def add(self, keys: Keys, columns: dict[Column, Ints]) -> None:
         """More counts of these requests; a request may come many times."""
         self.parts.append((keys, columns))
         self.pending += len(keys)
@@ -107,7 +109,7 @@ class Requests:
         self.parts = [(keys, merged)]
         self.pending = len(keys)
 
-    def table(self) -> tuple[Keys, dict[str, Ints]]:
+    def table(self) -> tuple[Keys, dict[Column, Ints]]:
         """Every request once, in the order of its key, with its counts."""
         self._compact()
         return self.parts[0] if self.parts else (np.empty(0, np.uint64), {})

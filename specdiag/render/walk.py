@@ -74,7 +74,7 @@ def _few(names: Sequence[str]) -> str:
 def explained(report: Report) -> list[tuple[str, str]]:
     """Name and definition of every rate that has a value and is shown to people, in the order of the report."""
     present = {found.rate.name for found in rates(report) if found.rate.value is not None}
-    # One definition serves a family of rates, such as tokens_per_second_<drafter>.
+    # One definition serves a family of rates, such as tokens_per_second_of_<drafter>.
     families = present - report.definitions.keys()
     return [
         (name, text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from specdiag.measure.tally import CountKind, Tally
 from specdiag.trace.events import TallyEvent
 
+LARGEST = 2**62  # that a tally holds
+
 
 class EngineCounts:
     """Counts of `tally` events: intervals and requests add; a lifetime counter counts from its last reset, and resets add."""
@@ -37,4 +39,4 @@ class EngineCounts:
         for event in self.running.values():
             self._sum(event)
         for (drafter, window, name), number in self.total.items():
-            tally.count(CountKind((drafter, window), "engine", name), number)
+            tally.count(CountKind((drafter, window), "engine", name), min(number, LARGEST))

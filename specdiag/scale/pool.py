@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from specdiag.errors import SpecdiagError
 from specdiag.scale.shard import Shard, Task, read_shard
 from specdiag.trace.sources import Piece
 
@@ -21,6 +22,7 @@ def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
         return
     import multiprocessing  # here, since one process does not need it
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     # A forked worker starts at once, with every module loaded; where the platform cannot fork, the default is used.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
@@ -33,6 +35,11 @@ def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
+        except BrokenProcessPool as error:
+            raise SpecdiagError(
+                "a process that read the input was ended from outside",
+                "Give fewer --jobs; was there too little memory?",
+            ) from error
         finally:
             for future in under_way:
                 future.cancel()

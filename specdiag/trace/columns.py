@@ -33,7 +33,7 @@ from specdiag.trace.events import MAIN, Event, Proposal, Verdict
 from specdiag.trace.notes import Notes
 
 NAN = float("nan")
-LONGEST_MS = 1e12  # 31 years: a time above is a placeholder for "no value"
+LONGEST_MS = 3.6e6  # an hour: a time above is a placeholder for "no value"
 
 
 PROPOSALS, VERDICTS = (Proposal, LeanProposal), (Verdict, LeanVerdict)

@@ -18,6 +18,7 @@ SCHEMA = f"{SCHEMA_NAME}/{SCHEMA_MAJOR}"
 # Beyond 2**53 a reader that holds numbers as doubles changes them silently.
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 # An engine that lost a round writes -1; it is judged with the ledger's other impossible counts, where it can be located and counted.
+Few = Annotated[int, Meta(ge=0, le=2**31)]  # of one block: sums of them stay far below what 64 bits hold
 Signed = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Floats = list[float | None]
 Label = str | int | float | bool | None
@@ -141,10 +142,10 @@ class Proposal(Event, gc=False, kw_only=True, tag="proposal"):
     start: Signed
     tokens: list[int]
     submitted: list[int] | None = None
-    bytes: list[Count] | None = None
-    submitted_bytes: list[Count] | None = None
+    bytes: list[Few] | None = None
+    submitted_bytes: list[Few] | None = None
     q: Floats | None = None
-    gated: Count | None = None
+    gated: Few | None = None
     context_digest: str | None = None
     ms: float | None = None
 

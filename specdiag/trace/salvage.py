@@ -82,7 +82,10 @@ def salvage(line: bytes, codec: Codec, *, last: bool = False) -> Salvaged:
     events: list[Event] = []
     found, trouble = _objects(text, last)
     problems = [*head, *problems, *trouble]
-    for obj in found:
+    for parsed in found:
+        obj, clean = _well_formed(parsed)
+        if not clean:
+            problems.append(Problem("invalid_utf8", "$", "half of a surrogate pair"))
         event, more = _event(obj, codec)
         problems.extend(more)
         if event is not None:
@@ -149,6 +152,13 @@ def _objects(text: str, last: bool) -> tuple[list[Any], list[Problem]]:
     if len(found) > 1:
         problems.append(Problem("joined_lines", "$", f"{len(found)} events"))
     return found, problems
+
+
+def _well_formed(value: Any) -> tuple[Any, bool]:
+    """The value with halves of surrogate pairs, which are no characters, replaced; whether there were none."""
+    text = json.dumps(value, ensure_ascii=False)
+    clean = text.encode(errors="replace").decode()
+    return (value, True) if clean == text else (json.loads(clean), False)
 
 
 def _event(obj: Any, codec: Codec) -> tuple[Event | None, list[Problem]]:
@@ -228,9 +238,11 @@ def _mismatches(value: Any, kind: Any, path: str) -> Iterator[tuple[str, str]]:
     error = _mismatch(value, kind)
     if error is None:
         return
-    inner = [(i, e) for i, v in enumerate(value) if (e := _mismatch([v], kind))] if isinstance(value, list) else []
+    inner = []
+    if isinstance(value, list) and " - at `$[" in error:
+        inner = [(i, e) for i, v in enumerate(value) if (e := _mismatch([v], kind))]
     if inner:
-        yield from ((f"{path}[{i}]", _said(e)) for i, e in inner)
+        yield from ((f"{path}[{i}]{_deeper(e).removeprefix('[0]')}", _said(e)) for i, e in inner)
     else:
         yield path + _deeper(error), _said(error)
 

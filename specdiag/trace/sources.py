@@ -79,6 +79,8 @@ def pieces(name: str, segment: int | None = None) -> Iterator[Piece]:
     """The segments of one input, in order, of about `segment` bytes each."""
     segment = segment or SEGMENT
     try:
+        if name == STDIN and sys.stdin is None:
+            raise InputError("standard input is closed", "Give a file, or open it.")
         if name == STDIN:
             yield from _stream(io.BufferedReader(_Raw(sys.stdin.buffer)), segment)
             return

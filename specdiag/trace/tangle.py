@@ -5,7 +5,7 @@ It holds the events of one segment and goes through them in file order; only seg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -27,6 +27,32 @@ class _Incarnation:
     verdict_line: int = 0
 
 
+@dataclass(slots=True)
+class _SameId:
+    """The proposals of one request under one id: what they and their verdicts said, and which of them wait, by round."""
+
+    incarnations: list[_Incarnation] = field(default_factory=list)
+    waiting: dict[int, list[_Incarnation]] = field(default_factory=dict)
+    rows: dict[tuple[int, str], int] = field(default_factory=dict)
+    prints: set[bytes] = field(default_factory=set)
+    verdicts: set[bytes] = field(default_factory=set)
+
+    def add(self, print_: bytes, incarnation: _Incarnation) -> None:
+        """One more."""
+        own = incarnation.proposal
+        self.prints.add(print_)
+        self.incarnations.append(incarnation)
+        self.waiting.setdefault(own.round, []).append(incarnation)
+        self.rows[own.round, own.branch or MAIN] = incarnation.row
+
+    def take(self, round_: int) -> _Incarnation | None:
+        """The newest one that waits: of this round, or, where the id never was of this round, of any."""
+        if round_ in self.waiting:
+            return self.waiting[round_].pop() if self.waiting[round_] else None
+        some = [r for r, left in self.waiting.items() if left]
+        return self.waiting[some[-1]].pop() if some else None
+
+
 class Tangle:
     """Takes events as `Columns` does, and joins them at the end."""
 
@@ -34,8 +60,8 @@ class Tangle:
         self.greedy = greedy
         self.kept: list[tuple[int, int, Proposal | Verdict]] = []
         self.rows: list[tuple[int, _Incarnation]] = []
-        self.named: dict[tuple[int, str], list[_Incarnation]] = {}
-        self.early: dict[tuple[int, str], list[Orphan]] = {}
+        self.named: dict[tuple[int, str, str], _SameId] = {}
+        self.early: dict[tuple[int, str, str], list[Orphan]] = {}
 
     def add(self, events: list[Event], types: list[type[Event]], lines: Ints, epoch: int) -> None:
         """Keep the proposals and verdicts among these events."""
@@ -51,39 +77,38 @@ class Tangle:
             if isinstance(event, Proposal):
                 self._propose(epoch, line, event, notes)
             elif not self._judge(epoch, line, event, notes):
-                self.early.setdefault((epoch, event.proposal), []).append(Orphan(epoch, line, event))
+                self.early.setdefault((epoch, event.request, event.proposal), []).append(Orphan(epoch, line, event))
         return self._columns().blocks(notes), [orphan for orphans in self.early.values() for orphan in orphans]
 
     def _propose(self, epoch: int, line: int, proposal: Proposal, notes: Notes) -> None:
-        same_id = self.named.setdefault((epoch, proposal.id), [])
-        if any(same_event(proposal, other.proposal) for other in same_id):
+        same = self.named.setdefault((epoch, proposal.request, proposal.id), _SameId())
+        print_ = said(proposal)
+        if print_ in same.prints:
             notes.add("duplicate_line", line, "$.id", proposal.id)
             return
-        if any(other.proposal.request == proposal.request for other in same_id):
+        if same.incarnations:
             notes.add("id_reused", line, "$.id", proposal.id)
-        incarnation = _Incarnation(len(self.rows), line, proposal)
-        same_id.append(incarnation)
-        self.rows.append((epoch, incarnation))
-        early = self.early.pop((epoch, proposal.id), [])
+        same.add(print_, _Incarnation(len(self.rows), line, proposal))
+        self.rows.append((epoch, same.incarnations[-1]))
+        early = self.early.pop((epoch, proposal.request, proposal.id), [])
         left = [orphan for orphan in early if not self._judge(epoch, orphan.line, orphan.verdict, notes)]
         if left:
-            self.early[epoch, proposal.id] = left
+            self.early[epoch, proposal.request, proposal.id] = left
 
     def _judge(self, epoch: int, line: int, verdict: Verdict, notes: Notes) -> bool:
-        """Give the verdict to the newest proposal that waits for it. False where no proposal of that id came yet."""
-        candidates = self._candidates(epoch, verdict)
-        waiting = [c for c in candidates if c.verdict is None]
-        if waiting:
-            waiting[-1].verdict, waiting[-1].verdict_line = verdict, line
-        elif candidates:
-            same = any(c.verdict is not None and same_event(verdict, c.verdict) for c in candidates)
-            notes.add("duplicate_line" if same else "verdict_conflict", line, "$.proposal", verdict.proposal)
-        return bool(candidates)
-
-    def _candidates(self, epoch: int, verdict: Verdict) -> list[_Incarnation]:
-        """Proposals of that id and request that the verdict may be about: those of its round, if there are any."""
-        named = [c for c in self.named.get((epoch, verdict.proposal), []) if c.proposal.request == verdict.request]
-        return [c for c in named if c.proposal.round == verdict.round] or named
+        """Give the verdict to the newest proposal that waits for it, of its round if there was any. False where none came yet."""
+        same = self.named.get((epoch, verdict.request, verdict.proposal))
+        if same is None:
+            return False
+        incarnation = same.take(verdict.round)
+        print_ = said(verdict)
+        if incarnation is not None:
+            incarnation.verdict, incarnation.verdict_line = verdict, line
+            same.verdicts.add(print_)
+        else:
+            code = "duplicate_line" if print_ in same.verdicts else "verdict_conflict"
+            notes.add(code, line, "$.proposal", verdict.proposal)
+        return True
 
     def _columns(self) -> Columns:
         columns = Columns(self.greedy)
@@ -101,17 +126,13 @@ class Tangle:
 
     def _parent(self, epoch: int, child: _Incarnation) -> int | None:
         own = child.proposal
-        named = self.named.get((epoch, own.parent or ""), [])
-        near = [c for c in named if _round_of(c.proposal) == _round_of(own)]
-        return near[-1].row if near else None
+        same = self.named.get((epoch, own.request, own.parent or ""))
+        return None if same is None else same.rows.get((own.round, own.branch or MAIN))
 
 
-def _round_of(proposal: Proposal) -> tuple[str, int, str]:
-    return proposal.request, proposal.round, proposal.branch or MAIN
+def said(event: Proposal | Verdict) -> bytes:
+    """What an event says, whoever logged it and when: the same for two events that say the same."""
+    return _encode(msgspec.structs.replace(event, source=None, ts=None, ms=None))
 
 
-def same_event(one: Event, other: Event) -> bool:
-    """Whether two events say the same, whoever logged them and when."""
-    ignored = {"source", "ts", "ms"}
-    mine, theirs = msgspec.structs.asdict(one), msgspec.structs.asdict(other)
-    return all(mine.get(name) == theirs.get(name) for name in (mine.keys() | theirs.keys()) - ignored)
+_encode = msgspec.json.Encoder().encode

@@ -214,5 +214,5 @@ def test_times_give_tokens_per_second(tmp_path: Path) -> None:
     assert time is not None
     assert time.best_single == "code"
     assert time.rates["tokens_per_second_shared"].value == pytest.approx(100)
-    assert time.rates["tokens_per_second_code"].value == pytest.approx(150)
+    assert time.rates["tokens_per_second_of_code"].value == pytest.approx(150)
     assert time.rates["throughput_ratio"].value == pytest.approx(2 / 3)

@@ -166,4 +166,4 @@ def test_a_drafter_that_abstains_pays_for_its_rounds(tmp_path: Path) -> None:
         events.append(build.verdict(f"p{i}", accepted, round=i, ms=20.0, next={"token": 1, "kind": "bonus"}))
     time = report(tmp_path, events).time
     assert time is not None
-    assert time.rates["tokens_per_second_code"].value == pytest.approx(100)
+    assert time.rates["tokens_per_second_of_code"].value == pytest.approx(100)
