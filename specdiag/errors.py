@@ -49,3 +49,8 @@ class TraceError(SpecdiagError):
 
 class MissingExtra(SpecdiagError):
     """A package that an optional part needs is not installed."""
+
+
+def shown(name: str) -> str:
+    """A file name as one line of text: what cannot be printed is written as an escape."""
+    return name if name.isprintable() else ascii(name)[1:-1]

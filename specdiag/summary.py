@@ -35,7 +35,7 @@ from specdiag.report import (
 )
 from specdiag.scale.collected import LINE_BITS, Collected, InputCount
 from specdiag.trace import events
-from specdiag.trace.notes import CATALOGUE, Notes
+from specdiag.trace.notes import CATALOGUE, KEPT_PLACES, Notes
 from specdiag.version import __version__
 
 DIMENSIONS = ("drafter", "position", "branch", "label")
@@ -248,7 +248,7 @@ def _integrity(notes: Notes, inputs: list[InputCount]) -> list[Integrity]:
     out = []
     for code in sorted(notes.counts, key=lambda c: (CATALOGUE[c].severity != "problem", c)):
         kind = CATALOGUE[code]
-        places = [(divmod(where.line, 1 << LINE_BITS), where) for where in notes.places[code]]
+        places = [(divmod(where.line, 1 << LINE_BITS), where) for where in notes.places[code][:KEPT_PLACES]]
         listed = [Place(inputs[number].name, line, where.path, where.text[:200]) for (number, line), where in places]
         out.append(Integrity(code, kind.severity, notes.counts[code], kind.message, kind.advice, listed))
     return out

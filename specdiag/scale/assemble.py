@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from specdiag.errors import EmptyInput, InputError, TraceError
+from specdiag.errors import EmptyInput, InputError, TraceError, shown
 from specdiag.measure.count import CountedEvent, count, count_events
 from specdiag.measure.tally import Key, Tally
 from specdiag.scale.collected import LINE_BITS, Collected, InputCount, Slices
@@ -57,11 +57,11 @@ class Assembler:
         base, current = self.base, self.inputs[-1]
         if shard.unreadable:
             line, what, advice = shard.unreadable
-            raise InputError(f"{current.name}:{current.lines + line}: {what}", advice)
+            raise InputError(f"{shown(current.name)}:{current.lines + line}: {what}", advice)
         for code, text in shard.trouble:
-            self.notes.add(code, base + 1, "$", text)
+            at_end = code in ("truncated_stream", "corrupt_stream")
+            self.notes.add(code, base + (max(shard.lines, 1) if at_end else 1), "$", text)
         self.notes.merge(shard.notes, base)
-        self._strict()
         epochs = np.array([self.epoch, *(self._epoch_of(header) for _, header in shard.headers)], np.int64)
         self.epoch = int(epochs[-1])
         for name, number in shard.events.items():
@@ -92,6 +92,7 @@ class Assembler:
                 ghosts.nothing,
                 np.full(len(ghosts), self.position, np.int64),
             ),
+            ending=self.task.strict and bool(self.notes.first_problem()),
         )
         self._strict()
 
@@ -100,7 +101,7 @@ class Assembler:
         self._settle(no_blocks(), Ghosts.none(), flush=True)
         self.engine.count(self.tally)
         if not any(sum(i.events.values()) for i in self.inputs):
-            names = ", ".join(i.name for i in self.inputs)
+            names = ", ".join(shown(i.name) for i in self.inputs)
             codes = "; ".join(f"{CATALOGUE[code].message} ({number})" for code, number in self.notes.counts.items())
             raise EmptyInput(
                 f"{names}: no event was read{': ' + codes if codes else ''}",
@@ -116,7 +117,7 @@ class Assembler:
             for code, place in problems:
                 number, line = divmod(place.line, 1 << LINE_BITS)
                 text = f" ({place.text})" if place.text else ""
-                lines.append(f"{self.inputs[number].name}:{line}: {place.path}: {CATALOGUE[code].message}{text}")
+                lines.append(f"{shown(self.inputs[number].name)}:{line}: {place.path}: {CATALOGUE[code].message}{text}")
             advice = "; ".join(dict.fromkeys(CATALOGUE[code].advice for code, _ in problems))
             raise TraceError(
                 lines,
@@ -151,13 +152,15 @@ class Assembler:
             slice=self.slices.of(branch, self.headers.get(int(epochs[number]) if epochs is not None else number))
         )
 
-    def _settle(self, edges: Blocks, ghosts: Ghosts, flush: bool = False) -> None:
+    def _settle(self, edges: Blocks, ghosts: Ghosts, flush: bool = False, ending: bool = False) -> None:
+        """Settle what can be. `flush`: the input is at its end; `ending`: strict mode stops here, and what stands open may hold the first
+        problem."""
         self._seen_again(edges)
         blocks = self._parents(self._join(self._without_repeats(edges)))
         oldest = self.position - PATIENCE
         self.waiting = self._keep_waiting(oldest, flush)
         known = Ghosts.concat([self.ghosts, ghosts])
-        ledger = ledger_of(blocks, known, Border(oldest=oldest, flush=flush))
+        ledger = ledger_of(blocks, known, Border(oldest=oldest, flush=flush or ending))
         tally, notes = count(ledger, self.task.resampling, self.task.slice_of(blocks.branches), self._by_ratio)
         self._merge(tally)
         self.notes.merge(notes)

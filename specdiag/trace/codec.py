@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -20,8 +20,8 @@ MAX_LEARNED = 256
 Absent = msgspec.UNSET
 
 
-class UnknownEvent(Event, gc=False, kw_only=True, tag=False):
-    """Base of the structs made for event types that this release does not know."""
+class UnknownEvent(msgspec.Struct, gc=False, kw_only=True):
+    """Base of the structs made for event types that this release does not know: they owe nothing to the ones it knows."""
 
 
 class LeanProposal(
@@ -36,6 +36,7 @@ class LeanVerdict(msgspec.Struct, gc=False, tag_field="type", tag="verdict", for
 
 _LEAN: dict[type[Event], type[msgspec.Struct]] = {Proposal: LeanProposal, Verdict: LeanVerdict}
 _OPTIONAL = {f.name for full in _LEAN for f in msgspec.structs.fields(full) if not f.required}
+_UNFIT = re.compile(r'[\\"\x00-\x1f]')  # characters that msgspec does not take in a name
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 
 
@@ -43,7 +44,7 @@ class Codec:
     """Decodes lines into events; `learn` teaches it a JSON object's unknown type or fields."""
 
     def __init__(self) -> None:
-        self.types: dict[str, type[Event]] = dict(EVENT_TYPES)
+        self.types: dict[str, type[Any]] = dict(EVENT_TYPES)
         self.learned: dict[str, list[str]] = {}
         self._optional: frozenset[str] = frozenset()  # fields that lines have had so far
         self._rebuild()
@@ -75,11 +76,11 @@ class Codec:
     def learn(self, obj: dict[str, Any]) -> bool:
         """Grow the struct of this object's type by the fields it lacks. False where there was nothing to learn, or too much was."""
         tag = obj.get("type")
-        if not isinstance(tag, str):
+        if not isinstance(tag, str) or _UNFIT.search(tag):
             return False
         known = self.types.get(tag, UnknownEvent)
         have = {field.encode_name for field in msgspec.structs.fields(known)} | {"type"}
-        new = [name for name in obj if name not in have]
+        new = [name for name in obj if name not in have and not _UNFIT.search(name)]
         if not new and tag in self.types:
             return False
         if sum(map(len, self.learned.values())) + len(self.learned) + len(new) > MAX_LEARNED:
@@ -94,9 +95,9 @@ class Codec:
         return self.learned.get(tag, [])
 
 
-def tag_of(kind: type[Event]) -> str:
+def tag_of(kind: type[Any]) -> str:
     """The `type` under which events of this struct stand in a trace."""
-    return str(kind.__struct_config__.tag)
+    return str(kind.__struct_config__.tag or "unknown")
 
 
 @functools.lru_cache
@@ -117,17 +118,18 @@ def _lean_decoder(optional: frozenset[str]) -> msgspec.json.Decoder[Any]:
 
 
 def whole(event: Any) -> Any:
-    """The event with all its fields."""
-    for full, base in _LEAN.items():
-        if isinstance(event, base):
-            return full(**msgspec.structs.asdict(event))
-    return event
+    """The event as the struct of its type: with all of its fields, and without what was learned."""
+    kind = EVENT_TYPES.get(tag_of(type(event)))
+    if kind is None or type(event) is kind:
+        return event
+    names = set(kind.__struct_fields__)
+    return kind(**{name: value for name, value in msgspec.structs.asdict(event).items() if name in names})
 
 
-def _grown(tag: str, base: type[Event], names: list[str], serial: int) -> type[Event]:
+def _grown(tag: str, base: type[Any], names: list[str], serial: int) -> type[Any]:
     # Attribute names are made up, since a JSON name need not be an identifier, nor safe to set on a class.
     attributes = {f"x{serial}_{i}": name for i, name in enumerate(names)}
-    grown = msgspec.defstruct(
+    return msgspec.defstruct(
         base.__name__,
         [(attribute, msgspec.Raw | msgspec.UnsetType, Absent) for attribute in attributes],
         bases=(base,),
@@ -139,7 +141,6 @@ def _grown(tag: str, base: type[Event], names: list[str], serial: int) -> type[E
         omit_defaults=True,
         forbid_unknown_fields=True,
     )
-    return cast(type[Event], grown)
 
 
 _ENCODER = msgspec.json.Encoder()

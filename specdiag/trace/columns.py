@@ -172,6 +172,7 @@ class VerdictColumns:
         column = {name: flat.array() for name, flat in self.column.items()}
         for line in column["judged_by"][column["stop"] < 0].tolist():
             notes.add("unknown_stop", line, "$.stop")
+        note_times(self.verify_ms.array(), column["judged_by"], notes)
         return Verdicts(
             row=column["row"],
             judged_by=column["judged_by"],
@@ -364,6 +365,7 @@ class Columns:
         for line in self.disagree:
             notes.add("verdict_disagrees", line, "$.round")
         column = {name: flat.array() for name, flat in self.proposed.items()}
+        note_times(self.draft_ms.array(), column["line"], notes)
         count = len(self.ids)
         zeros, none = np.zeros(count, np.int64), Ragged.of(np.empty(0), np.zeros(count, np.int64))
         parent, parent_ids = self._parents(count)
@@ -426,6 +428,12 @@ def _differ(numbers: Ints) -> bool:
 
 def _keys(names: Iterable[str]) -> Any:
     return np.array([key_of(name) for name in names], np.uint64)
+
+
+def note_times(ms: Floats, lines: Ints, notes: Notes) -> None:
+    """Note the times that are no times."""
+    for row in np.flatnonzero((ms < 0) | (ms >= LONGEST_MS)).tolist():
+        notes.add("not_finite", int(lines[row]), "$.ms", f"{ms[row]:.4g}")
 
 
 def _nanoseconds(ms: Floats) -> Ints:

@@ -13,7 +13,7 @@ from specdiag.trace.codec import Codec
 from specdiag.trace.events import Event, Trace
 from specdiag.trace.notes import CATALOGUE, Notes
 from specdiag.trace.salvage import salvage, schema_trouble
-from specdiag.trace.sources import expand, pieces
+from specdiag.trace.sources import Piece, expand, pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,20 @@ def read(inputs: str | Sequence[str], *, strict: bool = True, notes: Notes | Non
     for name in expand([inputs] if isinstance(inputs, str) else list(inputs)):
         number = 0
         for piece in pieces(name):
+            _trouble(name, number + 1, piece, strict, notes)
+            number += piece.skipped
             lines = piece.read().split(b"\n")
             for raw in lines if lines[-1] else lines[:-1]:
                 number += 1
                 yield from _events(name, number, raw, codec, strict, notes)
+
+
+def _trouble(name: str, number: int, piece: Piece, strict: bool, notes: Notes) -> None:
+    """What was wrong with the input itself: a stream that ends early, a line too long to be held."""
+    for code, text in [*piece.notes, *([("too_long", "")] if piece.skipped else [])]:
+        notes.add(code, number, "$", text)
+        if strict and CATALOGUE[code].severity == "problem":
+            raise TraceError([f"{name}:{number}: {CATALOGUE[code].message} ({text})"], CATALOGUE[code].advice)
 
 
 def _events(name: str, number: int, raw: bytes, codec: Codec, strict: bool, notes: Notes) -> Iterator[Line]:
@@ -58,10 +68,11 @@ def _events(name: str, number: int, raw: bytes, codec: Codec, strict: bool, note
         found, clean = [codec.decode(raw)], True
     except (msgspec.DecodeError, RecursionError):
         salvaged = salvage(raw, codec)
-        found, clean = salvaged.events, not salvaged.problems
+        found = salvaged.events
         for problem in salvaged.problems:
             notes.add(problem.code, number, problem.path, problem.text)
         worst = [p for p in salvaged.problems if CATALOGUE[p.code].severity == "problem"]
+        clean = not worst
         if strict and worst:
             raise TraceError(
                 [f"{name}:{number}: {p.path}: {CATALOGUE[p.code].message} ({p.text})" for p in worst]

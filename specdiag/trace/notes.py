@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 KEPT_PLACES = 5
+KEPT_OF_A_LINE = 200
 
 Severity = Literal["problem", "info"]
 
@@ -36,7 +37,7 @@ CATALOGUE: dict[str, Kind] = {
     "corrupt_stream": Kind("problem", "compressed input is corrupt", "copy the file again; what could be read is counted"),
     "bad_field": Kind("problem", "field is missing or of the wrong type", "write the field as docs/trace-format.md says; the line is left out"),
     "bad_optional_field": Kind("problem", "optional field of the wrong type", "write the field as docs/trace-format.md says; it counts as missing"),
-    "not_finite": Kind("problem", "NaN, Infinity or a placeholder such as 1.797e308", "write null where there is no value; it counts as missing"),
+    "not_finite": Kind("problem", "NaN, Infinity, a placeholder such as 1.797e308, or a time that is none", "write null where there is no value; it counts as missing"),
     "id_not_string": Kind("problem", "id written as a number", "write ids as strings: beyond 2^53 other readers change numbers silently"),
     "probability_out_of_range": Kind("problem", "p, q or u outside [0, 1], or a drafted token with q = 0", "log probabilities after temperature and truncation; the value counts as missing"),
     "accepted_above_submitted": Kind("problem", "accepted is negative or above the submitted tokens", "log the accepted prefix of this block alone, without the bonus token; the block counts as unjudged"),
@@ -77,6 +78,12 @@ class Where(NamedTuple):
     text: str = ""
 
 
+def _first(places: list[Where]) -> list[Where]:
+    """The first places, and all of the first line: strict mode says every problem of it."""
+    ordered = sorted(places) if len(places) <= KEPT_OF_A_LINE else heapq.nsmallest(KEPT_OF_A_LINE, places)
+    return [place for i, place in enumerate(ordered) if i < KEPT_PLACES or place.line == ordered[0].line]
+
+
 @dataclass(slots=True)
 class Notes:
     """Counts and first places per code. Merging is exact, whatever the order, as long as lines are those of the whole input."""
@@ -95,7 +102,7 @@ class Notes:
         number = len(listed) if count is None else count
         if number:
             self.counts[code] = self.counts.get(code, 0) + number
-            self.places[code] = heapq.nsmallest(KEPT_PLACES, [*self.places.get(code, []), *listed])
+            self.places[code] = _first([*self.places.get(code, []), *listed])
 
     def merge(self, other: Notes, line_offset: int = 0) -> None:
         """Add another's notes, whose lines start after `line_offset`."""

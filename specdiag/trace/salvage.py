@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from specdiag.trace.codec import Codec
+from specdiag.trace.codec import Codec, UnknownEvent
 from specdiag.trace.events import SCHEMA, SCHEMA_MAJOR, SCHEMA_NAME, Event
 
 MAX_SALVAGED_LINE = 1 << 20  # longer lines are only named: building their objects could cost a hundred times their size
@@ -161,7 +161,7 @@ def _well_formed(value: Any) -> tuple[Any, bool]:
     return (value, True) if clean == text else (json.loads(clean), False)
 
 
-def _event(obj: Any, codec: Codec) -> tuple[Event | None, list[Problem]]:
+def _event(obj: Any, codec: Codec) -> tuple[Any, list[Problem]]:
     if not isinstance(obj, dict):
         return None, [Problem("not_json", "$", f"expected an object, got {_kind(obj)}")]
     if not isinstance(obj.get("type"), str):
@@ -169,7 +169,7 @@ def _event(obj: Any, codec: Codec) -> tuple[Event | None, list[Problem]]:
     codec.learn(obj)
     struct = codec.types.get(obj["type"])
     if struct is None:
-        return None, [Problem("unknown_type", "$.type", obj["type"])]
+        return UnknownEvent(), [Problem("unknown_type", "$.type", obj["type"][:80])]
     repaired, problems, lost = _repair(obj, struct)
     if lost:
         return None, problems
@@ -197,11 +197,14 @@ def _repair(obj: dict[str, Any], struct: type[Event]) -> tuple[dict[str, Any], l
             continue
         if obj[name] is None and not field.required:
             continue
+        if _is_raw(field.type):
+            out[name] = obj[name]
+            continue
         value, more = _missing(name, obj[name])
         problems.extend(more)
         if value is None and obj[name] is not None:
             continue
-        wrong = [] if _is_raw(field.type) else list(_mismatches(value, field.type, f"$.{name}"))
+        wrong = list(_mismatches(value, field.type, f"$.{name}"))
         additive = name in _ADDITIVE and not field.required
         problems.extend(Problem("bad_optional_field" if additive else "bad_field", *w) for w in wrong)
         if not wrong:

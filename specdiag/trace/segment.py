@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from specdiag.trace.blocks import Blocks, Ints
-from specdiag.trace.codec import Codec, UnknownEvent, tag_of
+from specdiag.trace.codec import Codec, UnknownEvent, tag_of, whole
 from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
 from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
 from specdiag.trace.notes import Notes, Where
@@ -39,6 +39,7 @@ class Segment:
     notes: Notes = field(default_factory=Notes)
     lines: int = 0
     size: int = 0
+    stopped: bool = False  # strict mode met a bad line
     unreadable: tuple[int, str, str] | None = None  # line, what, advice: a header that this release cannot read
 
     @property
@@ -64,10 +65,6 @@ class How:
     chunk: int = CHUNK
 
 
-class StrictStop(Exception):
-    """The first bad line, in strict mode. Its notes say what is wrong with it."""
-
-
 def read_segment(data: bytes, codec: Codec, how: How) -> Segment:
     """Decode a segment. Problems are in its notes; in strict mode it ends behind the first bad line."""
     try:
@@ -79,12 +76,11 @@ def read_segment(data: bytes, codec: Codec, how: How) -> Segment:
 def _read(data: bytes, codec: Codec, how: How, *, keep_all: bool) -> Segment:
     columns = Tangle(how.greedy) if keep_all else Columns(how.greedy)
     segment = Segment(size=len(data))
-    try:
-        for events, lines in _decoded(data, codec, how, segment, lean=not keep_all):
-            _account(events, lines, segment, codec, columns)
-            events.clear()  # before the next chunk is decoded: its objects then take the same memory, still in the processor's cache
-    except StrictStop:  # what stands before the bad line is not needed: its problems end the run
-        pass
+    for events, lines in _decoded(data, codec, how, segment, lean=not keep_all):
+        _account(events, lines, segment, codec, columns)
+        events.clear()  # before the next chunk is decoded: its objects then take the same memory, still in the processor's cache
+        if segment.stopped:
+            break
     segment.blocks, segment.orphans = columns.finish(segment.notes)
     return segment
 
@@ -132,7 +128,8 @@ def _line_by_line(
         events.extend(found)
         places.extend([number] * len(found))
         if how.strict and segment.notes.first_problem():
-            raise StrictStop
+            segment.stopped = True
+            break
     return events, np.array(places, np.int64)
 
 
@@ -165,14 +162,14 @@ def _account(events: list[Event], lines: Ints, segment: Segment, codec: Codec, c
         for i, event in enumerate(events):
             if isinstance(event, Trace):
                 columns.add(events[start:i], types[start:i], lines[start:i], segment.epoch)
-                segment.begin_epoch(event, int(lines[i]))
+                segment.begin_epoch(whole(event), int(lines[i]))
                 start = i
             elif isinstance(event, Consensus):
-                segment.consensus.append((segment.epoch, event))
+                segment.consensus.append((segment.epoch, whole(event)))
             elif isinstance(event, Effect):
-                segment.effects.append((segment.epoch, event))
+                segment.effects.append((segment.epoch, whole(event)))
             elif isinstance(event, TallyEvent):
-                segment.tallies.append((segment.epoch, event))
+                segment.tallies.append((segment.epoch, whole(event)))
     if start:
         events, types, lines = events[start:], types[start:], lines[start:]
     columns.add(events, types, lines, segment.epoch)
@@ -181,6 +178,8 @@ def _account(events: list[Event], lines: Ints, segment: Segment, codec: Codec, c
 def _count_unknown(events: list[Event], lines: Ints, notes: Notes, codec: Codec) -> None:
     for line, event in zip(lines.tolist(), events, strict=True):
         tag = tag_of(type(event))
+        if tag == "unknown":
+            continue  # not learned, and noted when it was read
         if isinstance(event, UnknownEvent):
             notes.add("unknown_type", line, "$.type", tag)
         elif tag in codec.learned:

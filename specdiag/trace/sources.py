@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from specdiag.errors import InputError, MissingExtra
+from specdiag.errors import InputError, MissingExtra, shown
 
 SEGMENT = 8 << 20
 MAX_LINE = 16 << 20
@@ -45,9 +45,14 @@ class Piece:
         """The bytes of the segment."""
         if not self.path:
             return self.data
-        with open(self.path, "rb") as file:
-            file.seek(self.begin)
-            return file.read(self.end - self.begin)
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.begin)
+                return file.read(self.end - self.begin)
+        except OSError as error:
+            raise InputError(
+                f"{shown(self.path)}: {error.strerror or error}", "It went away while it was read."
+            ) from error
 
 
 def expand(arguments: list[str]) -> list[str]:
@@ -58,12 +63,20 @@ def expand(arguments: list[str]) -> list[str]:
             matches = [argument]
         elif Path(argument).is_dir():
             matches = sorted(str(p) for p in Path(argument).rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
-            _some(matches, f"{argument}: no trace in this directory", f"A trace ends in one of {', '.join(SUFFIXES)}.")
-        else:
-            matches = sorted(glob.glob(argument, recursive=True)) if glob.has_magic(argument) else []
             _some(
                 matches,
-                f"{argument}: no such file",
+                f"{shown(argument)}: no trace in this directory",
+                f"A trace ends in one of {', '.join(SUFFIXES)}.",
+            )
+        else:
+            matches = (
+                sorted(m for m in glob.glob(argument, recursive=True) if Path(m).is_file())
+                if glob.has_magic(argument)
+                else []
+            )
+            _some(
+                matches,
+                f"{shown(argument)}: no such file",
                 "Give a file, a directory, a glob in quotes, or - for standard input.",
             )
         found.extend(match for match in matches if match not in found)
@@ -85,14 +98,15 @@ def pieces(name: str, segment: int | None = None) -> Iterator[Piece]:
             yield from _stream(io.BufferedReader(_Raw(sys.stdin.buffer)), segment)
             return
         with open(name, "rb") as file:
-            head = file.read(4)
-            file.seek(0)
-            if _is_plain(head) and Path(name).is_file():
-                yield from _ranges(file, name, segment)
-            else:
-                yield from _stream(file, segment)
+            # A pipe cannot be read twice, not even its first bytes.
+            plain = Path(name).is_file() and _is_plain(file.read(4))
+            if plain or Path(name).is_file():
+                file.seek(0)
+            yield from _ranges(file, name, segment) if plain else _stream(file, segment)
     except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}", "Check that the file exists and can be read.") from error
+        raise InputError(
+            f"{shown(name)}: {error.strerror or error}", "Check that the file exists and can be read."
+        ) from error
 
 
 def _is_plain(head: bytes) -> bool:
@@ -213,7 +227,9 @@ def _zstd(file: IO[bytes]) -> Any:
 
 
 def _as_utf8(blocks: Iterator[bytes], notes: list[tuple[str, str]]) -> Iterator[bytes]:
-    first = next(blocks, b"")
+    first = b""
+    while len(first) < 4 and (block := next(blocks, b"")):
+        first += block
     encoding = _utf16(first)
     if encoding:
         notes.append(("utf_16", encoding))

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from specdiag.trace.blocks import Blocks, Ints
+from specdiag.trace.codec import whole
 from specdiag.trace.columns import Columns, Orphan
 from specdiag.trace.events import MAIN, Event, Proposal, Verdict
 from specdiag.trace.notes import Notes
@@ -77,7 +78,9 @@ class Tangle:
             if isinstance(event, Proposal):
                 self._propose(epoch, line, event, notes)
             elif not self._judge(epoch, line, event, notes):
-                self.early.setdefault((epoch, event.request, event.proposal), []).append(Orphan(epoch, line, event))
+                self.early.setdefault((epoch, event.request, event.proposal), []).append(
+                    Orphan(epoch, line, whole(event))
+                )
         return self._columns().blocks(notes), [orphan for orphans in self.early.values() for orphan in orphans]
 
     def _propose(self, epoch: int, line: int, proposal: Proposal, notes: Notes) -> None:

@@ -1,0 +1,1 @@
+"""Tests of what a broken log, a malicious trace or an impatient user does to the program."""
