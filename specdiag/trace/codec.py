@@ -97,7 +97,8 @@ class Codec:
 
 def tag_of(kind: type[Any]) -> str:
     """The `type` under which events of this struct stand in a trace."""
-    return str(kind.__struct_config__.tag or "unknown")
+    tag = kind.__struct_config__.tag
+    return "unknown" if tag is None else str(tag)
 
 
 @functools.lru_cache

@@ -175,10 +175,10 @@ def _account(events: list[Event], lines: Ints, segment: Segment, codec: Codec, c
     columns.add(events, types, lines, segment.epoch)
 
 
-def _count_unknown(events: list[Event], lines: Ints, notes: Notes, codec: Codec) -> None:
+def _count_unknown(events: list[Any], lines: Ints, notes: Notes, codec: Codec) -> None:
     for line, event in zip(lines.tolist(), events, strict=True):
         tag = tag_of(type(event))
-        if tag == "unknown":
+        if type(event) is UnknownEvent:
             continue  # not learned, and noted when it was read
         if isinstance(event, UnknownEvent):
             notes.add("unknown_type", line, "$.type", tag)

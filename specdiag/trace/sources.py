@@ -62,18 +62,16 @@ def expand(arguments: list[str]) -> list[str]:
         if argument == STDIN or (Path(argument).exists() and not Path(argument).is_dir()):
             matches = [argument]
         elif Path(argument).is_dir():
-            matches = sorted(str(p) for p in Path(argument).rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
+            matches = _inside(argument)
             _some(
                 matches,
                 f"{shown(argument)}: no trace in this directory",
                 f"A trace ends in one of {', '.join(SUFFIXES)}.",
             )
         else:
-            matches = (
-                sorted(m for m in glob.glob(argument, recursive=True) if Path(m).is_file())
-                if glob.has_magic(argument)
-                else []
-            )
+            named = glob.glob(argument, recursive=True) if glob.has_magic(argument) else []
+            found_in = ([match] if Path(match).is_file() else _inside(match) for match in named)
+            matches = sorted({file for files in found_in for file in files})
             _some(
                 matches,
                 f"{shown(argument)}: no such file",
@@ -81,6 +79,11 @@ def expand(arguments: list[str]) -> list[str]:
             )
         found.extend(match for match in matches if match not in found)
     return found
+
+
+def _inside(folder: str) -> list[str]:
+    """The traces in a folder and below it."""
+    return sorted(str(p) for p in Path(folder).rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
 
 
 def _some(matches: list[str], what: str, advice: str) -> None:
