@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, cast
 
 import msgspec
 
@@ -79,7 +80,7 @@ class Codec:
         if not isinstance(tag, str) or _UNFIT.search(tag):
             return False
         known = self.types.get(tag, UnknownEvent)
-        have = {field.encode_name for field in msgspec.structs.fields(known)} | {"type"}
+        have = {field.encode_name for field in fields_of(known)} | {"type"}
         new = [name for name in obj if name not in have and not _UNFIT.search(name)]
         if not new and tag in self.types:
             return False
@@ -93,6 +94,16 @@ class Codec:
     def unknown_fields(self, tag: str) -> list[str]:
         """Names of the learned fields of a type, as they stand in the JSON."""
         return self.learned.get(tag, [])
+
+
+def fields_of(kind: type[Any]) -> tuple[Any, ...]:
+    """The fields of a struct. Looking them up compiles every annotation anew, so it is done once for each."""
+    return _fields_of(cast(Hashable, kind))
+
+
+@functools.lru_cache(maxsize=4 * MAX_LEARNED)
+def _fields_of(kind: Any) -> tuple[Any, ...]:
+    return msgspec.structs.fields(kind)
 
 
 def tag_of(kind: type[Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from specdiag.trace.codec import Codec, UnknownEvent
+from specdiag.trace.codec import Codec, UnknownEvent, fields_of
 from specdiag.trace.events import SCHEMA, SCHEMA_MAJOR, SCHEMA_NAME, Event
 
 MAX_SALVAGED_LINE = 1 << 20  # longer lines are only named: building their objects could cost a hundred times their size
@@ -184,7 +184,7 @@ def _repair(obj: dict[str, Any], struct: type[Event]) -> tuple[dict[str, Any], l
     """The object with every value either as the struct wants it or left out; whether the event is lost."""
     out = {"type": obj["type"]}
     lost = False
-    fields = msgspec.structs.fields(struct)
+    fields = fields_of(struct)
     known = {field.encode_name for field in fields} | {"type"}
     # What could not be learned any more is left out of the event, and still counted.
     problems = [Problem("unknown_field", f"$.{name}"[:80], "") for name in obj if name not in known]

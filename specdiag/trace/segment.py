@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from specdiag.trace.blocks import Blocks, Ints
-from specdiag.trace.codec import Codec, UnknownEvent, tag_of, whole
+from specdiag.trace.codec import Codec, UnknownEvent, fields_of, tag_of, whole
 from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
 from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
 from specdiag.trace.notes import Notes, Where
@@ -98,7 +98,7 @@ def _decoded(data: bytes, codec: Codec, how: How, segment: Segment, *, lean: boo
             events = codec.decode_lean(chunk) if lean else codec.decode_lines(chunk)
         except (msgspec.DecodeError, RecursionError):
             events = None
-        if events is not None and len(events) == count and len(chunk) < MAX_LINE:
+        if events is not None and len(events) == count and len(chunk) < MAX_LINE and _begins(chunk) == count:
             yield events, np.arange(first, first + count)
         else:
             yield _line_by_line(chunk, first, codec, how, segment, at_end=end == len(data))
@@ -108,6 +108,12 @@ def _decoded(data: bytes, codec: Codec, how: How, segment: Segment, *, lean: boo
 def _lines(chunk: bytes) -> int:
     # Several times as fast as bytes.count for a single character.
     return int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == 10)) + (not chunk.endswith(b"\n"))
+
+
+def _begins(chunk: bytes) -> int:
+    """Lines that begin with an object. The decoder takes several on a line, and one over several lines: then the counts may agree by chance."""
+    values = np.frombuffer(chunk, np.uint8)
+    return int(np.count_nonzero((values[:-1] == 10) & (values[1:] == 123))) + chunk.startswith(b"{")
 
 
 def _chunk_end(data: bytes, position: int, chunk: int) -> int:
@@ -183,7 +189,7 @@ def _count_unknown(events: list[Any], lines: Ints, notes: Notes, codec: Codec) -
         if isinstance(event, UnknownEvent):
             notes.add("unknown_type", line, "$.type", tag)
         elif tag in codec.learned:
-            names = {f.name: f.encode_name for f in msgspec.structs.fields(type(event))}
+            names = {f.name: f.encode_name for f in fields_of(type(event))}
             new = [
                 Where(line, f"$.{name}")
                 for a, name in names.items()

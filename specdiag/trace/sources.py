@@ -59,6 +59,10 @@ def expand(arguments: list[str]) -> list[str]:
     """The inputs that these arguments name: `-`, files, globs, and directories (searched for traces). InputError where there are none."""
     found: list[str] = []
     for argument in arguments:
+        if not argument:
+            raise InputError(
+                "an input without a name", "Give a file, a directory, a glob in quotes, or - for standard input."
+            )
         if argument == STDIN or (Path(argument).exists() and not Path(argument).is_dir()):
             matches = [argument]
         elif Path(argument).is_dir():
@@ -136,6 +140,8 @@ def _line_end(file: IO[bytes], begin: int, at: int, size: int) -> tuple[int, boo
     position = at - 1
     while position < size:
         block = file.read(1 << 16)
+        if not block:  # the file became shorter while it was read: there is nothing more to come
+            return size, False
         newline = block.find(b"\n")
         if newline >= 0:
             position += newline + 1
