@@ -65,20 +65,20 @@ def _events(name: str, number: int, raw: bytes, codec: Codec, strict: bool, note
     if not raw.strip():
         return
     try:
-        found, clean = [codec.decode(raw)], True
+        found, texts, clean = [codec.decode(raw)], [raw], True
     except (msgspec.DecodeError, RecursionError):
         salvaged = salvage(raw, codec)
-        found = salvaged.events
+        found, texts = salvaged.events, salvaged.texts
         for problem in salvaged.problems:
-            notes.add(problem.code, number, problem.path, problem.text)
+            notes.add(problem.code, number, problem.path, problem.text, problem.times)
         worst = [p for p in salvaged.problems if CATALOGUE[p.code].severity == "problem"]
         clean = not worst
         if strict and worst:
             raise TraceError(
                 [f"{name}:{number}: {p.path}: {CATALOGUE[p.code].message} ({p.text})" for p in worst]
             ) from None
-    for event in found:
+    for event, text in zip(found, texts, strict=True):
         trouble = schema_trouble(event.schema) if isinstance(event, Trace) else None
         if trouble:
             raise InputError(f"{name}:{number}: {trouble[0]}", trouble[1])
-        yield Line(name, number, event, raw if clean and len(found) == 1 else msgspec.json.encode(event))
+        yield Line(name, number, event, raw if clean and len(found) == 1 else text)

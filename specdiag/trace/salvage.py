@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from specdiag.trace.codec import Codec, UnknownEvent, fields_of
+from specdiag.trace.codec import Codec, UnknownEvent, fields_of, names_of
 from specdiag.trace.events import SCHEMA, SCHEMA_MAJOR, SCHEMA_NAME, Event
 
 MAX_SALVAGED_LINE = 1 << 20  # longer lines are only named: building their objects could cost a hundred times their size
@@ -21,47 +21,26 @@ MAX_RESTARTS = 16
 PLACEHOLDER = 1.797e308  # C's DBL_MAX, which loggers write where they have no value
 
 _RESTART = re.compile(r'\{\s*"type"\s*:')
-_NUMBERS_THAT_MAY_MISS = {"q", "p", "u", "gap", "ms", "ts"}
+_NUMBERS_THAT_MAY_MISS = {"q", "p", "u", "gap", "ms", "ts", "next", "drafters", "verifier", "tokenizers", "labels"}
 _IDS = {"id", "request", "proposal", "parent", "branch", "step", "drafter", "source", "key"}
-# A wrong value here costs the field, not the line: no count of the ledger hangs on it.
-_ADDITIVE = {
-    "q",
-    "p",
-    "u",
-    "gap",
-    "ms",
-    "ts",
-    "source",
-    "bytes",
-    "submitted_bytes",
-    "context_digest",
-    "next",
-    "batch",
-    "context",
-    "labels",
-    "drafters",
-    "verifier",
-    "tokenizers",
-    "verification",
-    "engine",
-    "recorder",
-}
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 class Problem(NamedTuple):
-    """A code of the catalogue, the field path, and what was expected and found."""
+    """A code of the catalogue, the field path, what was expected and found, and how often."""
 
     code: str
     path: str
     text: str
+    times: int = 1
 
 
 class Salvaged(NamedTuple):
-    """What a line gave."""
+    """What a line gave: its events, each with the JSON that says the same, and its problems."""
 
     events: list[Event]
     problems: list[Problem]
+    texts: list[bytes]
 
 
 def salvage(line: bytes, codec: Codec, *, last: bool = False) -> Salvaged:
@@ -72,35 +51,53 @@ def salvage(line: bytes, codec: Codec, *, last: bool = False) -> Salvaged:
     else:
         head = []
     if not line.strip():
-        return Salvaged([], head)
+        return Salvaged([], head, [])
     known = _known_at_last(line, codec)
     if known is not None:
-        return Salvaged([known], head)
+        return Salvaged([known[0]], [*head, *known[1]], [line])
     if len(line) > MAX_SALVAGED_LINE:
-        return Salvaged([], [*head, _too_big(line, codec)])
+        return Salvaged([], [*head, _too_big(line, codec)], [])
     text, problems = _text(line)
     events: list[Event] = []
+    texts: list[bytes] = []
     found, trouble = _objects(text, last)
     problems = [*head, *problems, *trouble]
     for parsed in found:
         obj, clean = _well_formed(parsed)
         if not clean:
             problems.append(Problem("invalid_utf8", "$", "half of a surrogate pair"))
-        event, more = _event(obj, codec)
+        event, more, said = _event(obj, codec)
         problems.extend(more)
         if event is not None:
             events.append(event)
-    return Salvaged(events, problems)
+            texts.append(said)
+    return Salvaged(events, problems, texts)
 
 
-def _known_at_last(line: bytes, codec: Codec) -> Event | None:
-    """The event, where all that was wrong with its line is a field or a type met for the first time."""
+def _known_at_last(line: bytes, codec: Codec) -> tuple[Event, list[Problem]] | None:
+    """The event, where all that was wrong with its line is a field or a type met for the first time, or one too many to be learned."""
     try:
+        line.decode()
         fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         kind = msgspec.json.decode(fields["type"], type=str)
-        return codec.decode(line) if codec.learn({**fields, "type": kind}) else None
-    except (msgspec.DecodeError, RecursionError, KeyError):
+        if codec.learn({**fields, "type": kind}):
+            return codec.decode(line), []
+        if kind not in codec.types:
+            return cast(Event, UnknownEvent()), [_unknown_type(kind)]
+        (event,), surplus = codec.decode_surplus(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
         return None
+    codec.surplus = True
+    return event, [unlearned(names) for _, names in surplus]
+
+
+def unlearned(names: list[str]) -> Problem:
+    """One problem for all fields of a line that could not be learned."""
+    return Problem("unknown_field", f"$.{names[0]}"[:80], f"and {len(names) - 1} more" if names[1:] else "", len(names))
+
+
+def _unknown_type(kind: str) -> Problem:
+    return Problem("unknown_type", "$.type", kind[:80])
 
 
 def _too_big(line: bytes, codec: Codec) -> Problem:
@@ -161,34 +158,39 @@ def _well_formed(value: Any) -> tuple[Any, bool]:
     return (value, True) if clean == text else (json.loads(clean), False)
 
 
-def _event(obj: Any, codec: Codec) -> tuple[Any, list[Problem]]:
+def _event(obj: Any, codec: Codec) -> tuple[Any, list[Problem], bytes]:
+    """The event, its problems, and the JSON that it was read from in the end."""
     if not isinstance(obj, dict):
-        return None, [Problem("not_json", "$", f"expected an object, got {_kind(obj)}")]
+        return None, [Problem("not_json", "$", f"expected an object, got {_kind(obj)}")], b""
     if not isinstance(obj.get("type"), str):
-        return None, [Problem("bad_field", "$.type", f"expected a string, got {_kind(obj.get('type'))}")]
+        return None, [Problem("bad_field", "$.type", f"expected a string, got {_kind(obj.get('type'))}")], b""
     codec.learn(obj)
     struct = codec.types.get(obj["type"])
     if struct is None:
-        return UnknownEvent(), [Problem("unknown_type", "$.type", obj["type"][:80])]
+        kept, problems = _finite(obj, "$", _is_infinite)
+        return UnknownEvent(), [_unknown_type(obj["type"]), *problems], _json(kept)
     repaired, problems, lost = _repair(obj, struct)
     if lost:
-        return None, problems
+        return None, problems, b""
     try:
-        event = codec.decode(msgspec.json.encode(repaired))
-    except (msgspec.DecodeError, msgspec.MsgspecError, RecursionError, OverflowError) as error:
-        return None, [*problems, Problem("bad_field", "$", str(error))]
-    return event, problems
+        text = _json(repaired)
+        (event,), surplus = codec.decode_surplus(text)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        return None, [*problems, Problem("bad_field", "$", str(error))], b""
+    return event, problems + [unlearned(names) for _, names in surplus], text
+
+
+def _json(obj: dict[str, Any]) -> bytes:
+    # The standard library's, since msgspec writes no integer beyond 64 bits, and tokens may be any.
+    return json.dumps(obj, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _repair(obj: dict[str, Any], struct: type[Event]) -> tuple[dict[str, Any], list[Problem], bool]:
     """The object with every value either as the struct wants it or left out; whether the event is lost."""
     out = {"type": obj["type"]}
     lost = False
-    fields = fields_of(struct)
-    known = {field.encode_name for field in fields} | {"type"}
-    # What could not be learned any more is left out of the event, and still counted.
-    problems = [Problem("unknown_field", f"$.{name}"[:80], "") for name in obj if name not in known]
-    for field in fields:
+    problems: list[Problem] = []
+    for field in fields_of(struct):
         name = field.encode_name
         if name not in obj:
             if field.required:
@@ -198,18 +200,21 @@ def _repair(obj: dict[str, Any], struct: type[Event]) -> tuple[dict[str, Any], l
         if obj[name] is None and not field.required:
             continue
         if _is_raw(field.type):
-            out[name] = obj[name]
+            out[name], more = _finite(obj[name], f"$.{name}", _is_infinite)
+            problems.extend(more)
             continue
         value, more = _missing(name, obj[name])
         problems.extend(more)
         if value is None and obj[name] is not None:
             continue
         wrong = list(_mismatches(value, field.type, f"$.{name}"))
-        additive = name in _ADDITIVE and not field.required
-        problems.extend(Problem("bad_optional_field" if additive else "bad_field", *w) for w in wrong)
+        problems.extend(Problem("bad_field" if field.required else "bad_optional_field", *w) for w in wrong)
         if not wrong:
             out[name] = value
-        lost = lost or (bool(wrong) and not additive)
+        lost = lost or (bool(wrong) and field.required)
+    for name in obj.keys() - names_of(struct):  # what could not be learned
+        out[name], more = _finite(obj[name], f"$.{name}", _is_infinite)
+        problems.extend(more)
     return out, problems, lost
 
 
@@ -220,12 +225,26 @@ def _missing(name: str, value: Any) -> tuple[Any, list[Problem]]:
         return str(int(value)) if exact else repr(value), [Problem("id_not_string", f"$.{name}", f"got {value!r}"[:80])]
     if name not in _NUMBERS_THAT_MAY_MISS:
         return value, []
-    if _is_no_value(value):
-        return None, [Problem("not_finite", f"$.{name}", repr(value))]
-    if isinstance(value, list):
-        problems = [Problem("not_finite", f"$.{name}[{i}]", repr(v)) for i, v in enumerate(value) if _is_no_value(v)]
-        return [None if _is_no_value(v) else v for v in value], problems
-    return value, []
+    return _finite(value, f"$.{name}", _is_no_value)
+
+
+def _finite(value: Any, path: str, is_none: Callable[[Any], bool]) -> tuple[Any, list[Problem]]:
+    """The value with null for each number in it that is none."""
+    problems: list[Problem] = []
+
+    def kept(value: Any, path: str) -> Any:
+        if is_none(value):
+            problems.append(Problem("not_finite", path[:80], repr(value)))
+            return None
+        if isinstance(value, list):
+            return [kept(v, f"{path}[{i}]") if isinstance(v, (float, list, dict)) else v for i, v in enumerate(value)]
+        return {k: kept(v, f"{path}.{k}") for k, v in value.items()} if isinstance(value, dict) else value
+
+    return kept(value, path), problems
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _is_no_value(value: Any) -> bool:

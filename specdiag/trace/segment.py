@@ -7,6 +7,7 @@ columns at once, so that its objects die young: measured, that is twice as fast 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +15,11 @@ import msgspec
 import numpy as np
 
 from specdiag.trace.blocks import Blocks, Ints
-from specdiag.trace.codec import Codec, UnknownEvent, fields_of, tag_of, whole
+from specdiag.trace.codec import Codec, Surplus, UnknownEvent, learned_of, tag_of, whole
 from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
 from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
 from specdiag.trace.notes import Notes, Where
-from specdiag.trace.salvage import salvage, schema_trouble
+from specdiag.trace.salvage import Problem, salvage, schema_trouble, unlearned
 from specdiag.trace.tangle import Tangle
 
 CHUNK = 128 * 1024
@@ -98,7 +99,13 @@ def _decoded(data: bytes, codec: Codec, how: How, segment: Segment, *, lean: boo
             events = codec.decode_lean(chunk) if lean else codec.decode_lines(chunk)
         except (msgspec.DecodeError, RecursionError):
             events = None
+        surplus: Surplus = []
+        if events is None and codec.surplus:
+            with suppress(msgspec.DecodeError, RecursionError):
+                events, surplus = codec.decode_surplus(chunk)
         if events is not None and len(events) == count and len(chunk) < MAX_LINE and _begins(chunk) == count:
+            for place, names in surplus:
+                _note(unlearned(names), first + place, segment)
             yield events, np.arange(first, first + count)
         else:
             yield _line_by_line(chunk, first, codec, how, segment, at_end=end == len(data))
@@ -150,8 +157,12 @@ def _one_line(line: bytes, number: int, codec: Codec, segment: Segment, *, torn:
     except (msgspec.DecodeError, RecursionError):
         salvaged = salvage(line, codec, last=torn)
     for problem in salvaged.problems:
-        segment.notes.add(problem.code, number, problem.path, problem.text)
+        _note(problem, number, segment)
     return salvaged.events
+
+
+def _note(problem: Problem, line: int, segment: Segment) -> None:
+    segment.notes.add(problem.code, line, problem.path, problem.text, problem.times)
 
 
 def _account(events: list[Event], lines: Ints, segment: Segment, codec: Codec, columns: Columns | Tangle) -> None:
@@ -189,10 +200,7 @@ def _count_unknown(events: list[Any], lines: Ints, notes: Notes, codec: Codec) -
         if isinstance(event, UnknownEvent):
             notes.add("unknown_type", line, "$.type", tag)
         elif tag in codec.learned:
-            names = {f.name: f.encode_name for f in fields_of(type(event))}
-            new = [
-                Where(line, f"$.{name}")
-                for a, name in names.items()
-                if a != name and getattr(event, a, msgspec.UNSET) is not msgspec.UNSET
-            ]
-            notes.add_many("unknown_field", new)
+            names = learned_of(type(event))
+            notes.add_many(
+                "unknown_field", [Where(line, f"$.{name}") for a, name in names if getattr(event, a) is not msgspec.UNSET]
+            )

@@ -76,9 +76,10 @@ BAD_LINES: dict[str, tuple[bytes, str, str]] = {
     ),
     "a negative tally": (
         b'{"type": "tally", "drafter": "code", "window": "interval", "rounds": -1}',
-        "bad_field",
+        "bad_optional_field",
         "$.rounds",
     ),
+    "gated beyond 2^31": (line(EXTRA | {"gated": 2**40}), "bad_optional_field", "$.gated"),
     "a lone surrogate": (b'{"type": "note", "text": "\\ud800"}', "", "$"),
     "a lone surrogate in an id": (line(EXTRA).replace(b'"x0"', b'"\\udfff"'), "", "$"),
     "a lone surrogate in a field's name": (b'{"type": "note", "text": "x", "\\ud800": 1}', "", "$"),
