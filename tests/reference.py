@@ -200,6 +200,23 @@ def read_verdict(block: Block, notes: Notes) -> tuple[int, int, int] | None:
     return (accepted, judged, committed)
 
 
+def check_lengths(blocks: list[Block], notes: Notes) -> None:
+    """Note each list that does not fit its block; an empty list says nothing."""
+    for block in blocks:
+        drafted, verdict = len(block.event["tokens"]), block.verdict or {}
+        fits = {
+            "q": (drafted, block.n),
+            "bytes": (drafted,),
+            "submitted_bytes": (block.n,),
+            "p": range(block.n + 1),
+            "u": range(block.n + 1),
+        }
+        for name, lengths in fits.items():
+            found = (verdict if name in ("p", "u") else block.event).get(name)
+            if found and len(found) not in lengths:
+                notes.add("wrong_length")
+
+
 # Stage 2: how the blocks of a round hang together.
 
 
@@ -326,6 +343,7 @@ def read(events: list[Event]) -> tuple[list[Block], Notes]:
     notes = Notes()
     blocks = collect_blocks(events, notes)
     join_verdicts(events, blocks, notes)
+    check_lengths(blocks, notes)
     for block in blocks:
         block.judgement = read_verdict(block, notes)
     link_parents(blocks, notes)

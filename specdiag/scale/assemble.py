@@ -19,8 +19,10 @@ from specdiag.scale.shard import Shard, Task, is_ratio_test, no_blocks
 from specdiag.trace.blocks import UNKNOWN_PARENT, Blocks, Ints, key_of
 from specdiag.trace.columns import Fields, Orphan, VerdictColumns
 from specdiag.trace.events import Consensus, Effect, Trace
+from specdiag.trace.consistency import differences
 from specdiag.trace.ledger import Border, Ghosts, ledger_of
-from specdiag.trace.notes import CATALOGUE, Notes
+from specdiag.trace.lengths import note_overlong
+from specdiag.trace.notes import CATALOGUE, Notes, Where
 
 PATIENCE = 32 << 20  # bytes of input
 
@@ -62,7 +64,7 @@ class Assembler:
             at_end = code in ("truncated_stream", "corrupt_stream")
             self.notes.add(code, base + (max(shard.lines, 1) if at_end else 1), "$", text)
         self.notes.merge(shard.notes, base)
-        epochs = np.array([self.epoch, *(self._epoch_of(header) for _, header in shard.headers)], np.int64)
+        epochs = np.array([self.epoch, *(self._epoch_of(h, base + line) for line, h in shard.headers)], np.int64)
         self.epoch = int(epochs[-1])
         for name, number in shard.events.items():
             current.events[name] = current.events.get(name, 0) + number
@@ -124,11 +126,12 @@ class Assembler:
                 f"{advice[:1].upper()}{advice[1:]}. With --lenient it is noted, and the rest of the trace counts.",
             )
 
-    def _epoch_of(self, header: Trace) -> int:
-        """Traces are told apart by their id; a header without one begins a trace of its own."""
+    def _epoch_of(self, header: Trace, line: int) -> int:
+        """Traces are told apart by their id; a header without one begins a trace of its own, and of several with one the first stands."""
         name = header.trace_id if header.trace_id is not None else f"\0{len(self.headers)}"
         epoch = self.epochs.setdefault(name, len(self.epochs) + 1)
-        self.headers.setdefault(epoch, header)
+        first = self.headers.setdefault(epoch, header)
+        self.notes.add_many("header_conflict", [Where(line, *found) for found in differences(first, header)])
         return epoch
 
     def _by_ratio(self, epoch: int) -> bool:
@@ -238,7 +241,9 @@ class Assembler:
             np.array([o.line for o in chosen.values()], np.int64),
             np.array([*chosen], np.int64),
         )
-        return blocks.judge(columns.finish(self.notes))
+        verdicts = columns.finish(self.notes)
+        note_overlong(verdicts, blocks.size, self.notes)
+        return blocks.judge(verdicts)
 
     def _note_join(self, blocks: Blocks, row: int, orphan: Orphan) -> None:
         if orphan.line < blocks.line[row]:

@@ -30,6 +30,7 @@ from specdiag.trace.blocks import (
 )
 from specdiag.trace.codec import LeanProposal, LeanVerdict, whole
 from specdiag.trace.events import MAIN, Event, Proposal, Verdict
+from specdiag.trace.lengths import Lengths, note_overlong
 from specdiag.trace.notes import Notes
 
 NAN = float("nan")
@@ -220,6 +221,7 @@ class Columns:
         self.proposed = {name: _Flat() for name in _PROPOSED}
         self.draft_ms = _Flat("d")
         self.q, self.sizes = _Runs(), _Runs(floats=False)
+        self.lengths = Lengths()
         self.verdicts = VerdictColumns()
 
     def add(self, events: list[Event], types: list[type[Event]], lines: Ints, epoch: int) -> None:
@@ -260,10 +262,9 @@ class Columns:
         column["epoch"].parts.append(pack("=q", epoch) * count)
         sent: Sequence[Any] = fields["tokens"]
         sizes: Sequence[Any] = fields["bytes"]
-        if submitted.count(None) < count:
+        if submitted.count(None) < count or fields["submitted_bytes"].count(None) < count:
+            sizes = self.lengths.sizes(first, lines, fields)
             sent = [t if s is None else s for s, t in zip(submitted, sent, strict=True)]
-            both = zip(submitted, sizes, fields["submitted_bytes"], strict=True)
-            sizes = [b if s is None else c for s, b, c in both]
         column["size"].extend([*map(len, sent)])
         column["gated"].extend_optional(fields["gated"], 0)
         if self.greedy:
@@ -366,6 +367,9 @@ class Columns:
             notes.add("verdict_disagrees", line, "$.round")
         column = {name: flat.array() for name, flat in self.proposed.items()}
         note_times(self.draft_ms.array(), column["line"], notes)
+        q, sizes, verdicts = self.q.ragged(), self.sizes.ragged(), self.verdicts.finish(notes)
+        self.lengths.note(column["size"], column["line"], q, sizes, notes)
+        note_overlong(verdicts, column["size"], notes)
         count = len(self.ids)
         zeros, none = np.zeros(count, np.int64), Ragged.of(np.empty(0), np.zeros(count, np.int64))
         parent, parent_ids = self._parents(count)
@@ -390,16 +394,16 @@ class Columns:
             stop=zeros,
             has_next=zeros > 0,
             verify_ns=zeros - 1,
-            q=self.q.ragged(),
+            q=q,
             p=none,
             u=none,
-            sizes=self.sizes.ragged(),
+            sizes=sizes,
             ids=self.ids,
             parent_ids=parent_ids,
             drafters=[*self.drafters],
             branches={key_of(name): name for name in self.branches},
         )
-        blocks = blocks.judge(self.verdicts.finish(notes))
+        blocks = blocks.judge(verdicts)
         for row in np.flatnonzero((blocks.judged_by > 0) & (blocks.judged_by < blocks.line)).tolist():
             notes.add("verdict_before_proposal", int(blocks.judged_by[row]), "$.proposal", blocks.ids[row])
         return blocks

@@ -18,6 +18,7 @@ from specdiag.trace.blocks import Blocks, Ints
 from specdiag.trace.codec import Codec, Surplus, UnknownEvent, learned_of, tag_of, whole
 from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
 from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
+from specdiag.trace.consistency import check_header, contradictions
 from specdiag.trace.notes import Notes, Where
 from specdiag.trace.salvage import Problem, salvage, schema_trouble, unlearned
 from specdiag.trace.tangle import Tangle
@@ -53,7 +54,15 @@ class Segment:
         trouble = schema_trouble(header.schema)
         if trouble and self.unreadable is None:
             self.unreadable = (line, *trouble)
+        check_header(header, line, self.notes)
         self.headers.append((line, header))
+
+    def add_tally(self, counts: TallyEvent, line: int) -> None:
+        """Counts of an engine; those that contradict each other are left out."""
+        wrong = [Where(line, *found) for found in contradictions(counts)]
+        self.notes.add_many("counts_contradict", wrong)
+        if not wrong:
+            self.tallies.append((self.epoch, counts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +195,7 @@ def _account(events: list[Event], lines: Ints, segment: Segment, codec: Codec, c
             elif isinstance(event, Effect):
                 segment.effects.append((segment.epoch, whole(event)))
             elif isinstance(event, TallyEvent):
-                segment.tallies.append((segment.epoch, whole(event)))
+                segment.add_tally(whole(event), int(lines[i]))
     if start:
         events, types, lines = events[start:], types[start:], lines[start:]
     columns.add(events, types, lines, segment.epoch)
@@ -202,5 +211,6 @@ def _count_unknown(events: list[Any], lines: Ints, notes: Notes, codec: Codec) -
         elif tag in codec.learned:
             names = learned_of(type(event))
             notes.add_many(
-                "unknown_field", [Where(line, f"$.{name}") for a, name in names if getattr(event, a) is not msgspec.UNSET]
+                "unknown_field",
+                [Where(line, f"$.{name}") for a, name in names if getattr(event, a) is not msgspec.UNSET],
             )

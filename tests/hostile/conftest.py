@@ -6,15 +6,12 @@ import pytest
 
 KNOWN_GAPS = {
     "test_counters_of_an_engine_add_up": "engine counters beyond 2^62",
-    "test_counters_that_contradict_each_other": "engine counters that contradict each other get no note",
-    "test_lists_of_the_wrong_length": "q of another length than the tokens is not used, but gets no note",
     "test_the_reader_of_the_output_goes_away[--help]": "exit code of --help into a closed pipe",
     "test_a_full_disk": "exit code where standard error itself is full",
     "test_a_deep_chain": "time for chains of thousands of blocks",
     "test_a_large_line_costs_little_memory": "memory for a single line of many MB",
     "test_a_drafter_may_have_any_name": "names that differ in a NUL byte only",
     "test_long_names": "layout for very long names",
-    "test_headers_twice_and_drafters_twice": "a drafter declared twice, differently, gets no note",
     "test_signals": "signals while several processes read",
 }
 

@@ -24,7 +24,7 @@ LEAST: dict[str, dict[str, Any]] = {
 }
 """An event of each type with the fields that it must have."""
 
-WRONG = ("x", 2**70, -(2**70), 0.5, True, [{}], [2**70], ["x"], {"id": []})
+WRONG: tuple[Any, ...] = ("x", 2**70, -(2**70), 0.5, True, [{}], [2**70], ["x"], {"id": []})
 IDS = {"id", "request", "proposal", "parent", "branch", "step", "drafter", "source", "key"}
 
 

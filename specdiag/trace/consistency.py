@@ -1,0 +1,72 @@
+"""Faults of headers and counters: what one event says against itself, or a header against the first one of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from specdiag.trace.events import DrafterInfo, TallyEvent, Trace
+from specdiag.trace.notes import Notes
+from specdiag.trace.salvage import PLACEHOLDER
+
+_SAID = ("engine", "verification", "drafters", "verifier", "tokenizers", "labels")  # of the trace, not of who logged it
+
+
+def check_header(header: Trace, line: int, notes: Notes) -> None:
+    """Note drafters that are declared twice, differently; a placeholder in a number is noted, and taken out."""
+    drafters = header.drafters or []
+    if header.verifier:
+        _check_numbers(header.verifier, "$.verifier", line, notes)
+    first: dict[str, DrafterInfo] = {}
+    for i, info in enumerate(drafters):
+        _check_numbers(info, f"$.drafters[{i}]", line, notes)
+        if first.setdefault(info.id, info) != info:
+            what = ", ".join(_differing(first[info.id], info))
+            notes.add("drafter_conflict", line, f"$.drafters[{i}]", f"{info.id[:80]}: {what}")
+
+
+def differences(first: Trace, second: Trace) -> list[tuple[str, str]]:
+    """(path, text) of what the second header says otherwise than the first, or in addition. What it leaves out, it does not deny."""
+    found = ((name, _parts(getattr(first, name), getattr(second, name))) for name in _SAID)
+    return [(f"$.{name}", ", ".join(parts)[:200]) for name, parts in found if parts]
+
+
+def contradictions(counts: TallyEvent) -> Iterator[tuple[str, str]]:
+    """(path, text) of each count that another count of the event rules out."""
+    accepted, reached = counts.accepted, counts.reached or []
+    if accepted is not None and counts.proposed is not None and accepted > counts.proposed:
+        yield "$.accepted", f"{accepted} accepted of {counts.proposed} proposed"
+    if reached and counts.rounds is not None and reached[0] > counts.rounds:
+        yield "$.reached[0]", f"{reached[0]} of {counts.rounds} rounds"
+    rise = next((i for i, (before, after) in enumerate(pairwise(reached), 1) if after > before), 0)
+    if rise:
+        yield f"$.reached[{rise}]", f"{reached[rise]} rounds, {reached[rise - 1]} one position before"
+    elif accepted is not None and sum(reached) > accepted:
+        yield "$.reached", f"adds up to {sum(reached)} tokens, {accepted} accepted"
+
+
+def _check_numbers(info: msgspec.Struct, path: str, line: int, notes: Notes) -> None:
+    for name in info.__struct_fields__:
+        value = getattr(info, name)
+        if isinstance(value, float) and abs(value) >= PLACEHOLDER:
+            notes.add("not_finite", line, f"{path}.{name}", repr(value))
+            setattr(info, name, None)
+
+
+def _differing(one: msgspec.Struct, other: msgspec.Struct) -> list[str]:
+    return [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
+
+
+def _parts(before: Any, after: Any) -> list[str]:
+    """The names under which the second of two fields of a header says something that the first does not."""
+    one, other = _by_name(before), _by_name(after)
+    return [name for name, value in other.items() if value is not None and value != one.get(name)]
+
+
+def _by_name(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {info.id: info for info in reversed(value)}  # the first declaration of a drafter stands
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value or {}
