@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from specdiag.errors import UsageError
 from specdiag.measure import scope as scoping
 from specdiag.measure.blame import blame
@@ -136,29 +134,31 @@ def _drafter(
         temperature=info.temperature if info else None,
         abstained=int(tables.blocks.total("one", mine & ~tables.blocks.some)[0]),
         views=figures,
-        engine_counts=_engine_counts(tables.engine(name), rates),
+        engine_counts=_engine_counts(tables.engine(name)),
     )
 
 
-def _engine_counts(windows: dict[str, dict[str, int]], rates: Rates) -> dict[str, Rate]:
+def _engine_counts(windows: dict[str, dict[tuple[str, int], int]]) -> dict[str, Rate]:
     """The counts of the window that covers most rounds: windows overlap, so they are not added."""
     if not windows:
         return {}
-    counts = max(windows.values(), key=lambda c: (c.get("rounds", 0), c.get("proposed", 0)))
-
-    def ratio(name: str, top: int | None, bottom: int | None, offset: float = 0.0) -> Rate:
-        if top is None or not bottom:
-            return Rate(name, None, absent="the engine did not log these counts")
-        return Rates(0, 0, rates.level).rate(name, np.array([top]), np.array([bottom]), proportion=False, offset=offset)
-
-    accepted, rounds = counts.get("accepted"), counts.get("rounds")
+    counts = max(windows.values(), key=lambda c: (c.get(("rounds", 0), 0), c.get(("proposed", 0), 0)))
+    proposed, accepted, rounds = (counts.get((name, 0)) for name in ("proposed", "accepted", "rounds"))
     out = {
-        "engine_draft_acceptance": ratio("engine_draft_acceptance", accepted, counts.get("proposed")),
-        "engine_acceptance_length": ratio("engine_acceptance_length", accepted, rounds, 1.0),
+        "engine_draft_acceptance": _of_counters("engine_draft_acceptance", accepted, proposed),
+        "engine_acceptance_length": _of_counters("engine_acceptance_length", accepted, rounds, 1.0),
     }
-    reached = sorted((int(name.split()[1]), n) for name, n in counts.items() if name.startswith("reached "))
-    out.update({f"engine_position_reach_{i}": ratio("engine_position_reach", n, rounds) for i, n in reached})
+    reached = ((position, n) for (name, position), n in counts.items() if name == "reached")
+    out.update({f"engine_position_reach_{i}": _of_counters("engine_position_reach", n, rounds) for i, n in reached})
     return out
+
+
+def _of_counters(name: str, top: int | None, bottom: int | None, offset: float = 0.0) -> Rate:
+    """A ratio of two counters, which may be larger than a number in an array or in a report."""
+    if top is None or not bottom:
+        return Rate(name, None, absent="the engine did not log these counts")
+    numerator, denominator = (n if n < 1 << 63 else float(n) for n in (top, bottom))
+    return Rate(name, float(f"{top / bottom + offset:.12g}"), numerator, denominator)
 
 
 def _pooled(tables: Tables, rates: Rates, means: RequestMeans) -> dict[str, Rate]:

@@ -9,7 +9,7 @@ from specdiag.measure.intervals import Rates
 from specdiag.measure.progress import output_rates
 from specdiag.measure.shared import joint_acceptance
 from specdiag.measure.tables import Tables
-from specdiag.measure.tally import CountKind, Key, Tally
+from specdiag.measure.tally import Tally
 from specdiag.report import Slice
 
 
@@ -18,16 +18,12 @@ def slices(tally: Tally, by: tuple[str, ...], rates: Rates) -> list[Slice]:
     if not by:
         return []
     apart = [d for d in by if d == "branch" or d.startswith("label")]
-    values = sorted({key.slice for key in tally.number if not _of_engine(key)}) if apart else [()]
+    values = sorted({key.slice for key in tally.number}) if apart else [()]
     out = []
     for value in values:
         tables = Tables(tally, lambda s, value=value: s == value)  # type: ignore[misc]
         out.extend(_rows(tables, dict(zip(apart, value, strict=True)), by, rates))
     return [row for row in out if row.fates.proposed or len(row.by) == len(apart)]
-
-
-def _of_engine(key: Key) -> bool:
-    return isinstance(key, CountKind) and key.name == "engine"
 
 
 def _rows(tables: Tables, fixed: dict[str, str], by: tuple[str, ...], rates: Rates) -> list[Slice]:

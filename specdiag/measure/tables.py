@@ -88,18 +88,18 @@ class Tables:
     def __init__(self, tally: Tally, wanted: Callable[[tuple[str, ...]], bool] = lambda _: True) -> None:
         self.replicates = tally.replicates
         order = sorted(tally.number, key=_order)
-        chosen = [key for key in order if wanted(key.slice) or (isinstance(key, CountKind) and key.name == "engine")]
+        chosen = [key for key in order if wanted(key.slice)]
         block_kinds = [key for key in chosen if isinstance(key, BlockKind)]
         self.blocks = Blocks(block_kinds, tally.counts[:, [tally.number[key] for key in block_kinds]])
         self._rounds = {key: tally.counts[:, tally.number[key]] for key in chosen if isinstance(key, RoundKind)}
         self._sums = {key: tally.counts[:, tally.number[key]] for key in chosen if isinstance(key, SumKind)}
         self._counts = {key: tally.counts[:, tally.number[key]] for key in chosen if isinstance(key, CountKind)}
+        self._engine = tally.engine
 
     @property
     def drafters(self) -> list[str]:
         """Every drafter with a block or an engine count, by name."""
-        engine = {key.slice[0] for key in self._counts if key.name == "engine"}
-        return sorted({str(name) for name in self.blocks.drafter} | engine)
+        return sorted({str(name) for name in self.blocks.drafter} | {kind.drafter for kind in self._engine})
 
     def rounds(self, wanted: Callable[[RoundKind], bool]) -> Row:
         """Rounds of the kinds asked for."""
@@ -121,12 +121,12 @@ class Tables:
                 out[key.value] = out.get(key.value, 0) + n
         return out
 
-    def engine(self, drafter: str) -> dict[str, dict[str, int]]:
-        """Counters of an engine, by window and name."""
-        out: dict[str, dict[str, int]] = {}
-        for key, n in self._counts.items():
-            if key.name == "engine" and key.slice[0] == drafter:
-                out.setdefault(key.slice[1], {})[key.value] = int(n[0])
+    def engine(self, drafter: str) -> dict[str, dict[tuple[str, int], int]]:
+        """Counters of an engine, by window, and by name and position, as far as positions are listed."""
+        out: dict[str, dict[tuple[str, int], int]] = {}
+        for kind in sorted(self._engine):
+            if kind.drafter == drafter and kind.position <= MAX_POSITIONS:
+                out.setdefault(kind.window, {})[kind.name, kind.position] = self._engine[kind]
         return out
 
     def _add(self, rows: Iterable[Row]) -> Row:

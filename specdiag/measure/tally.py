@@ -64,11 +64,20 @@ class SumKind(NamedTuple):
 
 
 class CountKind(NamedTuple):
-    """A count of events that are no blocks: consensus outcomes, effects, engine counters."""
+    """A count of events that are no blocks: consensus outcomes, effects."""
 
     slice: tuple[str, ...]
     name: str
     value: str
+
+
+class EngineKind(NamedTuple):
+    """A counter that an engine kept. `position`: from 1 for `reached`, else 0."""
+
+    drafter: str
+    window: str
+    name: str
+    position: int = 0
 
 
 Key = BlockKind | RoundKind | SumKind | CountKind
@@ -117,12 +126,14 @@ class Requests:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts by key, for the trace and its replicates: `counts[0]` is the trace."""
+    """Counts by key, for the trace and its replicates: `counts[0]` is the trace. Counters of an engine are not resampled, and may be of
+    any size: they stand apart."""
 
     replicates: int
     number: dict[Key, int] = field(default_factory=dict)
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     requests: Requests = field(default_factory=Requests)
+    engine: dict[EngineKind, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.counts.size:
@@ -137,15 +148,17 @@ class Tally:
             self.counts = grown
         self.counts[:, at] += counts
 
-    def count(self, key: CountKind, number: int = 1) -> None:
-        """Count something that is not resampled."""
-        self.add([key], np.full((1 + self.replicates, 1), number, np.int64))
+    def add_engine(self, counters: dict[EngineKind, int]) -> None:
+        """Add counters of an engine."""
+        for kind, number in counters.items():
+            self.engine[kind] = self.engine.get(kind, 0) + number
 
     def __iadd__(self, other: Tally) -> Tally:
         if self.replicates != other.replicates:
             raise ValueError(f"tallies with {self.replicates} and {other.replicates} replicates cannot be added")
         self.add(list(other.number), other.counts[:, : len(other.number)])
         self.requests.merge(other.requests)
+        self.add_engine(other.engine)
         return self
 
     def __add__(self, other: Tally) -> Tally:
@@ -167,4 +180,5 @@ class Tally:
             counted,
             keys.tobytes(),
             {name: values.tobytes() for name, values in columns.items() if values.any()},
+            {kind: number for kind, number in self.engine.items() if number},
         )

@@ -18,8 +18,8 @@ from specdiag.scale.engine import EngineCounts
 from specdiag.scale.shard import Shard, Task, is_ratio_test, no_blocks
 from specdiag.trace.blocks import UNKNOWN_PARENT, Blocks, Ints, key_of
 from specdiag.trace.columns import Fields, Orphan, VerdictColumns
-from specdiag.trace.events import Consensus, Effect, Trace
 from specdiag.trace.consistency import differences
+from specdiag.trace.events import Consensus, Effect, Trace
 from specdiag.trace.ledger import Border, Ghosts, ledger_of
 from specdiag.trace.lengths import note_overlong
 from specdiag.trace.notes import CATALOGUE, Notes, Where
@@ -144,7 +144,7 @@ class Assembler:
             renamed = Tally(tally.replicates)
             for key, at in tally.number.items():
                 renamed.add([self._renamed(key, epochs)], tally.counts[:, at : at + 1])
-            renamed.requests = tally.requests
+            renamed.requests, renamed.engine = tally.requests, tally.engine
             tally = renamed
         self.tally += tally
 

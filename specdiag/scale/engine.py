@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from specdiag.measure.tally import CountKind, Tally
+from specdiag.measure.tally import EngineKind, Tally
 from specdiag.trace.events import TallyEvent
 
-LARGEST = 2**62  # that a tally holds
+COUNTERS = ("rounds", "proposed", "accepted", "completion_tokens")
 
 
 class EngineCounts:
     """Counts of `tally` events: intervals and requests add; a lifetime counter counts from its last reset, and resets add."""
 
     def __init__(self) -> None:
-        self.total: dict[tuple[str, str, str], int] = {}
+        self.total: dict[EngineKind, int] = {}
         self.running: dict[tuple[str, str], TallyEvent] = {}
 
     def add(self, event: TallyEvent) -> None:
@@ -27,16 +27,15 @@ class EngineCounts:
         self.running[key] = event
 
     def _sum(self, event: TallyEvent) -> None:
-        counters = {name: getattr(event, name) for name in ("rounds", "proposed", "accepted", "completion_tokens")}
-        counters |= {f"reached {i}": n for i, n in enumerate(event.reached or [], 1)}
-        for name, number in counters.items():
+        counters = [(name, 0, getattr(event, name)) for name in COUNTERS]
+        counters += [("reached", position, number) for position, number in enumerate(event.reached or [], 1)]
+        for name, position, number in counters:
             if number is not None:
-                key = (event.drafter, event.window, name)
-                self.total[key] = self.total.get(key, 0) + number
+                kind = EngineKind(event.drafter, event.window, name, position)
+                self.total[kind] = self.total.get(kind, 0) + number
 
     def count(self, tally: Tally) -> None:
         """Put the totals into a tally."""
         for event in self.running.values():
             self._sum(event)
-        for (drafter, window, name), number in self.total.items():
-            tally.count(CountKind((drafter, window), "engine", name), min(number, LARGEST))
+        tally.add_engine(self.total)

@@ -17,8 +17,8 @@ import numpy as np
 from specdiag.trace.blocks import Blocks, Ints
 from specdiag.trace.codec import Codec, Surplus, UnknownEvent, learned_of, tag_of, whole
 from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
-from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
 from specdiag.trace.consistency import check_header, contradictions
+from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
 from specdiag.trace.notes import Notes, Where
 from specdiag.trace.salvage import Problem, salvage, schema_trouble, unlearned
 from specdiag.trace.tangle import Tangle

@@ -1,0 +1,78 @@
+"""Counters that an engine keeps by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specdiag.measure.tables import MAX_POSITIONS
+from specdiag.measure.tally import EngineKind, Tally
+from specdiag.scale.engine import EngineCounts
+from specdiag.trace.events import TallyEvent
+from tests import build
+from tests.hostile.program import analyze, write
+
+MOST = 2**53
+
+
+def counted(*events: TallyEvent) -> dict[EngineKind, int]:
+    """What these events add up to."""
+    engine, tally = EngineCounts(), Tally(3)
+    for event in events:
+        engine.add(event)
+    engine.count(tally)
+    return tally.engine
+
+
+def tally(window: Any = "interval", **fields: Any) -> TallyEvent:
+    """A tally event of the drafter `code`."""
+    return TallyEvent(drafter="code", window=window, **fields)
+
+
+def rates(path: Path, *events: dict[str, Any]) -> dict[str, Any]:
+    """The engine's rates in the report."""
+    base = {"type": "tally", "drafter": "code", "window": "interval"}
+    report = analyze(write(path / "t.jsonl", [build.header()], [base | event for event in events])).report
+    found: dict[str, Any] = report["drafters"][0]["engine_counts"]
+    return found
+
+
+def test_sums_are_exact_beyond_64_bits() -> None:
+    """No sum of counters is clipped, also where tallies are added."""
+    total = counted(*[tally(proposed=MOST, accepted=MOST - 1)] * 5000)
+    assert total[EngineKind("code", "interval", "proposed")] == 5000 * MOST
+    assert total[EngineKind("code", "interval", "accepted")] == 5000 * (MOST - 1)
+    one, other = Tally(3), Tally(3)
+    one.add_engine(total)
+    other.add_engine(total)
+    assert (one + other).engine[EngineKind("code", "interval", "proposed")] == 10_000 * MOST
+    assert one == other
+    assert one != one + other
+
+
+@pytest.mark.parametrize("times", [1, 400, 1100, 3000])
+def test_ratios_of_large_counters(times: int, tmp_path: Path) -> None:
+    """A ratio is right whatever the size of its counters, and the report can carry them."""
+    found = rates(
+        tmp_path, *[{"rounds": MOST, "proposed": MOST, "accepted": MOST // 4, "reached": [MOST // 4]}] * times
+    )
+    assert found["engine_draft_acceptance"]["value"] == 0.25
+    assert found["engine_draft_acceptance"]["denominator"] == times * MOST
+    assert found["engine_acceptance_length"]["value"] == 1.25
+    assert found["engine_position_reach_1"]["value"] == 0.25
+
+
+def test_positions_are_listed_up_to_a_bound(tmp_path: Path) -> None:
+    """A counter of a hundred thousand positions is read, and its first ones are listed, in order."""
+    size = 100_000
+    found = rates(tmp_path, {"rounds": 9, "accepted": 9 * size, "reached": [9] * size})
+    listed = [name for name in found if name.startswith("engine_position_reach_")]
+    assert listed == [f"engine_position_reach_{i}" for i in range(1, MAX_POSITIONS + 1)]
+
+
+def test_a_lifetime_counter_that_falls_was_reset() -> None:
+    """The value before the fall is added to the last one."""
+    events = [tally("lifetime", proposed=n, accepted=n // 2) for n in (10, 20, 4)]
+    assert counted(*events)[EngineKind("code", "lifetime", "proposed")] == 24
