@@ -14,7 +14,7 @@ CODE = "wrong_length"
 
 
 class Lengths:
-    """Takes the proposals that say more than one list of tokens or of byte lengths; of all others the columns say enough."""
+    """Takes the proposals with a second list of tokens or of byte lengths; of all others the columns say enough."""
 
     def __init__(self) -> None:
         self.drafted: dict[int, int] = {}  # row of a translated block → its tokens as drafted

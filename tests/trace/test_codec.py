@@ -57,6 +57,14 @@ def test_a_line_of_many_new_fields_that_is_large_counts() -> None:
     assert found.events == {"trace": 1, "proposal": 1, "verdict": 1}
 
 
+def test_a_large_line_behind_a_byte_order_mark() -> None:
+    """A byte order mark costs no line either, whatever its size."""
+    data = b"\xef\xbb\xbf" + build.lines([build.block("p", tokens=[7] * 500_000)]).encode()
+    found = read_segment(data, Codec(), How())
+    assert found.notes.counts == {"byte_order_mark": 1}
+    assert found.events == {"proposal": 1}
+
+
 def test_a_new_field_in_every_line_costs_about_what_a_known_one_does() -> None:
     """Inventing names does not slow reading down by more than a few times."""
     events = build.rounds(3000)
