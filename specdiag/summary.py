@@ -124,7 +124,7 @@ def _drafter(
     name: str, tables: Tables, rates: Rates, means: RequestMeans, known: dict[str, scoping.Declared]
 ) -> Drafter:
     info = known[name].info if name in known else None
-    mine = tables.blocks.drafter == name
+    mine = tables.blocks.of(name)
     figures = views(tables, name, rates)
     figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
     return Drafter(
