@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from specdiag.errors import UsageError
+from specdiag.errors import IN_A_SENTENCE, UsageError, cut, shown
 from specdiag.measure import scope as scoping
 from specdiag.measure.blame import blame
 from specdiag.measure.definitions import DEFINITIONS
@@ -58,7 +58,8 @@ class Options:
         for dimension in self.by:
             if dimension not in DIMENSIONS and not dimension.startswith("label:"):
                 raise UsageError(
-                    f"--by {dimension}: no such dimension", f"Choose from {', '.join(DIMENSIONS)} and label:NAME."
+                    f"--by {shown(dimension)}: no such dimension",
+                    f"Choose from {', '.join(DIMENSIONS)} and label:NAME.",
                 )
         if not 0 <= self.replicates <= MAX_REPLICATES:
             raise UsageError(f"{self.replicates} replicates", f"Choose 0 (no intervals) to {MAX_REPLICATES}.")
@@ -223,7 +224,8 @@ def _mixed(headers: list[events.Trace]) -> list[str]:
     for aspect, of in aspects.items():
         values = sorted({str(of(header)) for header in headers})
         if len(values) > 1:
-            out.append(f"pooled figures mix {len(values)} {aspect}: {'; '.join(values)}")
+            named = "; ".join(cut(value, IN_A_SENTENCE) for value in values)
+            out.append(f"pooled figures mix {len(values)} {aspect}: {named}")
     return out
 
 
@@ -249,7 +251,7 @@ def _integrity(notes: Notes, inputs: list[InputCount]) -> list[Integrity]:
     for code in sorted(notes.counts, key=lambda c: (CATALOGUE[c].severity != "problem", c)):
         kind = CATALOGUE[code]
         places = [(divmod(where.line, 1 << LINE_BITS), where) for where in notes.places[code][:KEPT_PLACES]]
-        listed = [Place(inputs[number].name, line, where.path, where.text[:200]) for (number, line), where in places]
+        listed = [Place(inputs[number].name, line, where.path, where.text) for (number, line), where in places]
         out.append(Integrity(code, kind.severity, notes.counts[code], kind.message, kind.advice, listed))
     return out
 

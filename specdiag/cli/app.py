@@ -15,8 +15,10 @@ import typer
 
 from specdiag.cli import terminal
 from specdiag.cli.options import Analyze, Format
-from specdiag.errors import SpecdiagError
+from specdiag.errors import SpecdiagError, cut, shown
 from specdiag.version import __version__
+
+_LONGEST_LINE = 1000  # of a message: an argument may be a megabyte
 
 # The base of typer's errors; some releases have it from click, some bring it along under a name of their own.
 ClickError: Any = typer.BadParameter.__mro__[2]
@@ -100,14 +102,14 @@ def _guarded() -> int:
     except BrokenPipeError:  # the reader of our output went away: nothing is wrong
         return 0
     except OSError as error:
-        return _fail(f"{error.filename or 'system'}: {error.strerror or error}", "", 2)
+        return _fail(f"{shown(str(error.filename or 'system'))}: {error.strerror or error}", "", 2)
     except MemoryError:
         return _fail("out of memory", "Give fewer --jobs or --replicates.", 2)
     except Exception as error:
         if os.environ.get("SPECDIAG_DEBUG"):
             raise
         return _fail(
-            f"internal error: {type(error).__name__}: {error}",
+            f"internal error: {type(error).__name__}: {shown(str(error))}",
             "This is a fault of specdiag. Set SPECDIAG_DEBUG=1 for the traceback, and report it.",
             2,
         )
@@ -143,4 +145,4 @@ def _fail(what: str, advice: str, code: int) -> int:
 def _say(lines: list[str]) -> None:
     from specdiag.render.text import inert
 
-    terminal.say("\n".join(map(inert, lines)))
+    terminal.say("\n".join(inert(cut(line, _LONGEST_LINE)) for line in lines))

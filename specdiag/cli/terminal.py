@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from specdiag.errors import InputError
+from specdiag.errors import InputError, shown
 
 PROGRESS_FROM = 32 << 20  # bytes of input
 
@@ -55,7 +55,7 @@ def write(text: str, output: Path | None) -> None:
         _let_go(1)
     except OSError as error:
         raise InputError(
-            f"{output or 'standard output'}: {error.strerror or error}",
+            f"{shown(str(output or 'standard output'))}: {error.strerror or error}",
             "Choose a place that exists and can be written to.",
         ) from error
 

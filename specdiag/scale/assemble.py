@@ -116,8 +116,9 @@ class Assembler:
             lines = []
             for code, place in problems:
                 number, line = divmod(place.line, 1 << LINE_BITS)
-                text = f" ({place.text})" if place.text else ""
-                lines.append(f"{shown(self.inputs[number].name)}:{line}: {place.path}: {CATALOGUE[code].message}{text}")
+                text = f" ({shown(place.text)})" if place.text else ""
+                where = f"{shown(self.inputs[number].name)}:{line}: {shown(place.path)}"
+                lines.append(f"{where}: {CATALOGUE[code].message}{text}")
             advice = "; ".join(dict.fromkeys(CATALOGUE[code].advice for code, _ in problems))
             raise TraceError(
                 lines,

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from specdiag.errors import cut
+
 KEPT_PLACES = 5
 KEPT_OF_A_LINE = 200
 
@@ -102,7 +104,8 @@ class Notes:
         number = len(listed) if count is None else count
         if number:
             self.counts[code] = self.counts.get(code, 0) + number
-            self.places[code] = _first([*self.places.get(code, []), *listed])
+            kept = _first([*self.places.get(code, []), *listed])
+            self.places[code] = [Where(line, cut(path), cut(text)) for line, path, text in kept]
 
     def merge(self, other: Notes, line_offset: int = 0) -> None:
         """Add another's notes, whose lines start after `line_offset`."""

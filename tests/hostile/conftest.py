@@ -12,7 +12,6 @@ KNOWN_GAPS = {
     "test_a_deep_chain": "time for chains of thousands of blocks",
     "test_a_large_line_costs_little_memory": "memory for a single line of many MB",
     "test_a_new_field_in_every_line": "time where every line has a new field",
-    "test_long_names": "layout for very long names",
     "test_headers_twice_and_drafters_twice": "a drafter declared twice, differently, gets no note",
 }
 
