@@ -37,6 +37,7 @@ CATALOGUE: dict[str, Kind] = {
     "too_long": Kind("problem", "line longer than 16 MiB", "one event is a few hundred bytes; the line is left out"),
     "truncated_stream": Kind("problem", "compressed input ends early", "copy the file again; what could be read is counted"),
     "corrupt_stream": Kind("problem", "compressed input is corrupt", "copy the file again; what could be read is counted"),
+    "large_window": Kind("problem", "zstd stream with a window above 128 MiB", "decompress it with zstd -d --long=31, or compress it again with --long=27 or less; what could be read is counted"),
     "bad_field": Kind("problem", "field is missing or of the wrong type", "write the field as docs/trace-format.md says; the line is left out"),
     "bad_optional_field": Kind("problem", "optional field of the wrong type", "write the field as docs/trace-format.md says; it counts as missing"),
     "not_finite": Kind("problem", "NaN, Infinity, a placeholder such as 1.797e308, or a time that is none", "write null where there is no value; it counts as missing"),
@@ -70,6 +71,10 @@ CATALOGUE: dict[str, Kind] = {
     "repeated_requests": Kind("info", "greedy requests identical to an earlier one", "they count once in the number of requests and in means over requests, and widen the intervals"),
     "broken_identity": Kind("problem", "an identity of the ledger does not hold", "report this as a fault of specdiag, with the trace"),
 }  # fmt: skip
+
+
+END_OF_STREAM = ("truncated_stream", "corrupt_stream", "large_window")
+"""Codes of what ends a stream early: they stand behind the last line that could be read."""
 
 
 class Where(NamedTuple):
