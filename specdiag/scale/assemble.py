@@ -120,7 +120,7 @@ class Assembler:
             text = f" ({shown(place.text)})" if place.text else ""
             listed.append(f"first problem: {shown(self.inputs[number].name)}:{line}: {kind.message}{text}")
             advice = f"{kind.advice[:1].upper()}{kind.advice[1:]}. {advice}"
-        return "\n".join(listed), advice
+        return "; ".join(listed), advice
 
     def _strict(self) -> None:
         problems = self.notes.first_problem() if self.task.strict else []
