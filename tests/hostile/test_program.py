@@ -179,8 +179,10 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("jobs", "number"),
+    [(1, signal.SIGINT), (1, signal.SIGHUP), (2, signal.SIGINT), (2, signal.SIGTERM), (2, signal.SIGKILL)],
+)
 def test_signals(jobs: int, number: signal.Signals) -> None:
     """Interrupted, terminated or killed, the program ends at once and in silence, and takes its workers with it."""
     started, workers = waiting(jobs)
