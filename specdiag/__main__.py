@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdiag.cli.app import main
+from specdiag.cli.start import main
 
 if __name__ == "__main__":
     main()

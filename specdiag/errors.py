@@ -12,6 +12,9 @@ The message of each has two parts: what failed, and what to do about it.
 
 from __future__ import annotations
 
+LONGEST = 200  # characters of a name or a text from outside in a message
+IN_A_SENTENCE = 60  # where several may stand in one sentence
+
 
 class SpecdiagError(Exception):
     """Base of all errors of this package; `exit_code` is what the command line returns for it."""
@@ -51,6 +54,15 @@ class MissingExtra(SpecdiagError):
     """A package that an optional part needs is not installed."""
 
 
-def shown(name: str) -> str:
-    """A file name as one line of text: what cannot be printed is written as an escape."""
-    return name if name.isprintable() else ascii(name)[1:-1]
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text, or its ends where it is too long: what a trace says may be megabytes, and long names often differ at the end."""
+    if len(text) <= longest:
+        return text
+    end = longest // 3
+    return f"{text[: longest - end - 1]}…{text[-end:]}"
+
+
+def shown(text: str) -> str:
+    """A file name, or words from a trace, as one line that is not too long: what cannot be printed is written as an escape."""
+    text = cut(text)
+    return text if text.isprintable() else cut(ascii(text)[1:-1])

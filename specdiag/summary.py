@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from specdiag.errors import UsageError
+from specdiag.errors import IN_A_SENTENCE, UsageError, cut, shown
 from specdiag.measure import scope as scoping
 from specdiag.measure.blame import blame
 from specdiag.measure.definitions import DEFINITIONS
@@ -56,7 +56,8 @@ class Options:
         for dimension in self.by:
             if dimension not in DIMENSIONS and not dimension.startswith("label:"):
                 raise UsageError(
-                    f"--by {dimension}: no such dimension", f"Choose from {', '.join(DIMENSIONS)} and label:NAME."
+                    f"--by {shown(dimension)}: no such dimension",
+                    f"Choose from {', '.join(DIMENSIONS)} and label:NAME.",
                 )
         if not 0 <= self.replicates <= MAX_REPLICATES:
             raise UsageError(f"{self.replicates} replicates", f"Choose 0 (no intervals) to {MAX_REPLICATES}.")
@@ -122,7 +123,7 @@ def _drafter(
     name: str, tables: Tables, rates: Rates, means: RequestMeans, known: dict[str, scoping.Declared]
 ) -> Drafter:
     info = known[name].info if name in known else None
-    mine = tables.blocks.drafter == name
+    mine = tables.blocks.of(name)
     figures = views(tables, name, rates)
     figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
     return Drafter(
@@ -223,7 +224,8 @@ def _mixed(headers: list[events.Trace]) -> list[str]:
     for aspect, of in aspects.items():
         values = sorted({str(of(header)) for header in headers})
         if len(values) > 1:
-            out.append(f"pooled figures mix {len(values)} {aspect}: {'; '.join(values)}")
+            named = "; ".join(cut(value, IN_A_SENTENCE) for value in values)
+            out.append(f"pooled figures mix {len(values)} {aspect}: {named}")
     return out
 
 
@@ -249,7 +251,7 @@ def _integrity(notes: Notes, inputs: list[InputCount]) -> list[Integrity]:
     for code in sorted(notes.counts, key=lambda c: (CATALOGUE[c].severity != "problem", c)):
         kind = CATALOGUE[code]
         places = [(divmod(where.line, 1 << LINE_BITS), where) for where in notes.places[code][:KEPT_PLACES]]
-        listed = [Place(inputs[number].name, line, where.path, where.text[:200]) for (number, line), where in places]
+        listed = [Place(inputs[number].name, line, where.path, where.text) for (number, line), where in places]
         out.append(Integrity(code, kind.severity, notes.counts[code], kind.message, kind.advice, listed))
     return out
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from specdiag.analysis import analyze
 from specdiag.cli import terminal
-from specdiag.errors import UsageError
+from specdiag.errors import UsageError, shown
 from specdiag.render import RENDERERS
 from specdiag.report import Report
 from specdiag.summary import Options
@@ -39,7 +39,7 @@ def run(
     gc.enable()
     inputs = expand(traces)
     if output is not None and output.exists() and any(Path(name).exists() and output.samefile(name) for name in inputs):
-        raise UsageError(f"{output}: the report would replace its own input", "Give --output another name.")
+        raise UsageError(f"{shown(str(output))}: the report would replace its own input", "Give --output another name.")
     with terminal.progress(inputs, quiet) as progress:
         report = analyze(inputs, options, progress=progress)
     terminal.write(_rendered(report, format, output), output)

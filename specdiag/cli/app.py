@@ -6,15 +6,22 @@ Only what every call needs is imported here; each command imports its own, so th
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from specdiag.cli import terminal
 from specdiag.cli.options import Analyze, Format
-from specdiag.errors import SpecdiagError
+from specdiag.errors import SpecdiagError, cut, shown
 from specdiag.version import __version__
+
+_LONGEST_LINE = 1000  # of a message: an argument may be a megabyte
+
+# The base of typer's errors; some releases have it from click, some bring it along under a name of their own.
+ClickError: Any = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="specdiag",
@@ -81,41 +88,61 @@ def main() -> NoReturn:
     # `--jobs` says how many processors are used: the matrix library of numpy is not to start threads of its own.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()  # while modules are loaded; `analyze` switches it on again
-    sys.exit(_guarded())
+    code = _guarded()
+    sys.exit(terminal.finish() or code)
 
 
 def _guarded() -> int:
     try:
-        app()
+        return _run()
     except SpecdiagError as error:
         return _fail(error.what, error.advice, error.exit_code)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of our output went away: nothing is wrong
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except OSError as error:
-        return _fail(f"{error.filename or 'system'}: {error.strerror or error}", "", 2)
+        return _fail(f"{shown(str(error.filename or 'system'))}: {error.strerror or error}", "", 2)
     except MemoryError:
         return _fail("out of memory", "Give fewer --jobs or --replicates.", 2)
     except Exception as error:
         if os.environ.get("SPECDIAG_DEBUG"):
             raise
         return _fail(
-            f"internal error: {type(error).__name__}: {error}",
+            f"internal error: {type(error).__name__}: {shown(str(error))}",
             "This is a fault of specdiag. Set SPECDIAG_DEBUG=1 for the traceback, and report it.",
             2,
         )
-    return 0
+
+
+def _run() -> int:
+    """Run the command; typer's own ways to end become an exit code, and none of them is 1: that is for a check of ours that failed."""
+    try:
+        return int(typer.main.get_command(app)(prog_name="specdiag", standalone_mode=False) or 0)
+    except ClickError as error:
+        text = io.StringIO()
+        error.show(text)
+        _say(text.getvalue().splitlines())
+        return int(error.exit_code)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):
+            return 0
+        return 2 if ended.code == 1 else int(ended.code or 0)
 
 
 def _fail(what: str, advice: str, code: int) -> int:
-    from specdiag.render.text import inert
-
     lines = [
         f"specdiag: error: {what.splitlines()[0] if what else ''}",
         *(f"  {line}" for line in what.splitlines()[1:]),
     ]
     lines += [f"  {advice}"] if advice else []
-    print("\n".join(inert(line) for line in lines), file=sys.stderr)
+    _say(lines)
     return code
+
+
+def _say(lines: list[str]) -> None:
+    from specdiag.render.text import inert
+
+    terminal.say("\n".join(inert(cut(line, _LONGEST_LINE)) for line in lines))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from specdiag.errors import InputError
+from specdiag.errors import InputError, shown
 
 PROGRESS_FROM = 32 << 20  # bytes of input
 
@@ -52,10 +52,10 @@ def write(text: str, output: Path | None) -> None:
         else:
             _replace(Path(os.path.realpath(output)), text)
     except BrokenPipeError:  # the reader of our output went away: nothing is wrong
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _let_go(1)
     except OSError as error:
         raise InputError(
-            f"{output or 'standard output'}: {error.strerror or error}",
+            f"{shown(str(output or 'standard output'))}: {error.strerror or error}",
             "Choose a place that exists and can be written to.",
         ) from error
 
@@ -86,9 +86,36 @@ def _umask() -> int:
 
 
 def say(text: str) -> None:
-    """One line on standard error."""
-    if sys.stderr is not None:
-        print(text, file=sys.stderr)
+    """Text on standard error. Where that takes nothing, the text is lost, and no more: how the program ends does not hang on it."""
+    if sys.stderr is None:
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        _let_go(2)
+
+
+def finish() -> int:
+    """Write out what standard output and standard error still hold, since Python ends with codes of its own where it cannot. The exit
+    code that this asks for: 0, also if the reader went away."""
+    code = 0
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except BrokenPipeError:
+            _let_go(number)
+        except OSError:
+            _let_go(number)
+            code = 2 if number == 1 else code
+    return code
+
+
+def _let_go(number: int) -> None:
+    """Send to nowhere what this stream still holds and gets."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def blame(tables: Tables, rates: Rates) -> Blame | None:
     total = blocks.total("depth")
     if not total[0]:
         return None
-    names = sorted({str(name) for name in blocks.drafter})
+    names = blocks.drafters
     cells = _cells(blocks, names)
     rows = {name: sum((cells[name, other] for other in names), np.zeros_like(total)) for name in names}
     order = sorted(names, key=lambda name: (-int(rows[name][0]), name))
@@ -51,7 +51,7 @@ def _cells(blocks: Blocks, names: list[str]) -> dict[tuple[str, str], Row]:
 def worst_position(tables: Tables, drafter: str) -> tuple[int, int, int] | None:
     """(position within the block, refusals there, all refusals) of the position at which this drafter's shared blocks are refused most."""
     blocks = tables.blocks
-    mine = blocks.shared & (blocks.drafter == drafter) & (blocks.column["rejected"] > 0)
+    mine = blocks.shared & blocks.of(drafter) & (blocks.column["rejected"] > 0)
     if not mine.any():
         return None
     refused = np.bincount(blocks.column["accepted"][mine] + 1, blocks.counts[0, mine])

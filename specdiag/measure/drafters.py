@@ -14,7 +14,7 @@ from specdiag.report import Position, Rate, View
 
 def views(tables: Tables, drafter: str, rates: Rates) -> dict[str, View]:
     """The four views of a drafter."""
-    mine = tables.blocks.where(tables.blocks.drafter == drafter)
+    mine = tables.blocks.where(tables.blocks.of(drafter))
     out = {}
     for name in VIEWS:
         mask = mine.view(name)
@@ -108,7 +108,7 @@ def position(rates: Rates, number: int, at_risk: Row, accepted: Row, there: Row,
 def hazards(blocks: Blocks, mask: Mask, drafter: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """h[r, i]: share of the drafter's blocks judged at position i + 1 that were accepted there; NaN where none was judged. Product-limit
     (Kaplan and Meier 1958): blocks that end earlier are censored."""
-    mine = mask & (blocks.drafter == drafter)
+    mine = mask & blocks.of(drafter)
     longest = int(blocks.column["size"][mine].max(initial=0))
     judged, accepted = blocks.reaching("judged", mine, longest), blocks.reaching("accepted", mine, longest)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from specdiag.errors import IN_A_SENTENCE, cut
 from specdiag.measure.blame import worst_position
 from specdiag.measure.tables import Tables
 from specdiag.report import Blame, Drafter, Evidence, Headline, Rate, Scope, Shared
 from specdiag.trace.events import DrafterInfo, Trace
 
-NAMED = 4  # drafters that the headline names
+NAMED = 4  # drafters that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def declared(headers: list[Trace]) -> dict[str, Declared]:
 def scope(active: list[str], known: dict[str, Declared]) -> Scope:
     """In scope: two or more drafters that differ in tokenizer or sampling."""
     if len(active) < 2:
-        who = f"one drafter, {active[0]}" if active else "no drafter"
+        who = f"one drafter, {cut(active[0], IN_A_SENTENCE)}" if active else "no drafter"
         return Scope("out_of_scope", [f"{who}: joint acceptance, blame and sharing need two or more"])
     tokenizers = {known[d].tokenizer if d in known else None for d in active}
     sampling = {known[d].sampling if d in known else (None, None, None) for d in active}
@@ -49,7 +50,9 @@ def scope(active: list[str], known: dict[str, Declared]) -> Scope:
         return Scope("in_scope", [f"{len(active)} drafters that sample differently"])
     missing = [d for d in active if d not in known or known[d].tokenizer is None or known[d].info.temperature is None]
     if missing:
-        return Scope("unknown", [f"the header does not give tokenizer and temperature of {', '.join(missing)}"])
+        named = [cut(d, IN_A_SENTENCE) for d in missing[:NAMED]]
+        named += [f"{len(missing) - NAMED} more"] if len(missing) > NAMED else []
+        return Scope("unknown", [f"the header does not give tokenizer and temperature of {', '.join(named)}"])
     return Scope("out_of_scope", [f"{len(active)} drafters alike in tokenizer and sampling: they act as one drafter"])
 
 
@@ -129,7 +132,7 @@ def _alone(drafters: list[Drafter]) -> str:
     told = sorted(
         ((rate, name) for name, rate in known if rate.value is not None), key=lambda x: (-(x[0].value or 0), x[1])
     )
-    parts = [f"{_said(rate)} ({name})" for rate, name in told]
+    parts = [f"{_said(rate)} ({cut(name, IN_A_SENTENCE)})" for rate, name in told]
     if len(parts) > NAMED:
         parts = [*parts[: NAMED - 1], f"… {parts[-1]}"]
     return ", ".join(parts) or "no evidence"
@@ -139,7 +142,9 @@ def _culprit(tables: Tables, blamed: Blame | None) -> str:
     if blamed is None or blamed.shares[0].value is None:
         return ""
     name = blamed.drafters[0]
-    said = f"; {blamed.shares[0].value:.0%} of the discarded tokens stand behind a refusal of {name}"
+    said = (
+        f"; {blamed.shares[0].value:.0%} of the discarded tokens stand behind a refusal of {cut(name, IN_A_SENTENCE)}"
+    )
     place = worst_position(tables, name)
     return f"{said}, most often at position {place[0]} of its block" if place else said
 

@@ -150,7 +150,7 @@ def joint_acceptance(tables: Tables, rates: Rates) -> Rate:
 def composition(tables: Tables) -> tuple[Reals, str]:
     """Expected accepted tokens on the shared chains if each drafter kept its alone acceptance per position; why not, where it cannot be said."""
     blocks = tables.blocks
-    drafters = sorted({str(name) for name in blocks.drafter[blocks.shared]})
+    drafters = blocks.where(blocks.shared).drafters
     alone = Survival.of(blocks, blocks.view("solo"), drafters)
     total = np.zeros(1 + tables.replicates)
     for index in np.flatnonzero(blocks.shared).tolist():
@@ -194,7 +194,7 @@ def chain_positions(blocks: Blocks, rates: Rates) -> list[Position]:
 def marginals(tables: Tables, rates: Rates) -> list[Marginal]:
     """The shared prefixes without each drafter in turn."""
     blocks = tables.blocks.where(tables.blocks.shared)
-    drafters = sorted({str(name) for name in blocks.drafter})
+    drafters = blocks.drafters
     if not 1 < len(drafters) <= MAX_POOL:
         return []
     inside = Survival.of(blocks, np.ones(len(blocks.kinds), bool), drafters)

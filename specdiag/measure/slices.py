@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from specdiag.measure.drafters import block_rates, positions, summed_rates
 from specdiag.measure.intervals import Rates
@@ -27,14 +28,14 @@ def slices(tally: Tally, by: tuple[str, ...], rates: Rates) -> list[Slice]:
 
 
 def _rows(tables: Tables, fixed: dict[str, str], by: tuple[str, ...], rates: Rates) -> list[Slice]:
-    whose = sorted({str(name) for name in tables.blocks.drafter}) if "drafter" in by else [None]
+    whose: Sequence[str | None] = tables.blocks.drafters if "drafter" in by else [None]
     return list(itertools.chain.from_iterable(_of_drafter(tables, fixed, name, by, rates) for name in whose))
 
 
 def _of_drafter(
     tables: Tables, fixed: dict[str, str], drafter: str | None, by: tuple[str, ...], rates: Rates
 ) -> list[Slice]:
-    blocks = tables.blocks if drafter is None else tables.blocks.where(tables.blocks.drafter == drafter)
+    blocks = tables.blocks if drafter is None else tables.blocks.where(tables.blocks.of(drafter))
     labels = fixed | ({} if drafter is None else {"drafter": drafter})
     mask = blocks.view("all")
     if "position" in by:

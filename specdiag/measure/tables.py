@@ -39,11 +39,19 @@ class Blocks:
         self.column["one"] = np.ones(len(kinds), np.int64)
         self.column["depth"] = self.column["own"] + self.column["collateral"]
         self.column["unjudged"] = self.column["size"] - self.column["judged"] - self.column["depth"]
-        self.drafter = np.array([kind.drafter for kind in kinds], object)
+        self.drafters = sorted({kind.drafter for kind in kinds})
+        # By number: numpy would drop the NULs that a name ends in, and take two names for one.
+        self._number = {name: i for i, name in enumerate(self.drafters)}
+        self._drafter = np.array([self._number[kind.drafter] for kind in kinds], np.int64)
         self.some = self.column["size"] > 0
         self.solo = np.array([all(d == kind.drafter for d, _ in kind.path) for kind in kinds], bool)
         self.shared = (self.column["flags"] & SHARED) > 0
         self.independent = (self.column["flags"] & INDEPENDENT) > 0
+
+    def of(self, drafter: str) -> Mask:
+        """The kinds of one drafter."""
+        mine: Mask = self._drafter == self._number.get(drafter, -1)
+        return mine
 
     def where(self, mask: Mask) -> Blocks:
         """Some of the kinds."""
@@ -99,7 +107,7 @@ class Tables:
     @property
     def drafters(self) -> list[str]:
         """Every drafter with a block or an engine count, by name."""
-        return sorted({str(name) for name in self.blocks.drafter} | {kind.drafter for kind in self._engine})
+        return sorted({*self.blocks.drafters} | {kind.drafter for kind in self._engine})
 
     def rounds(self, wanted: Callable[[RoundKind], bool]) -> Row:
         """Rounds of the kinds asked for."""

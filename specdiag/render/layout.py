@@ -13,6 +13,7 @@ from itertools import zip_longest
 
 from rich.text import Text
 
+from specdiag.errors import cut
 from specdiag.render.bars import ASCII, UNICODE, Glyphs
 from specdiag.render.figures import figure, interval, percent, ratio
 from specdiag.render.text import cells, clip, inert, tell_apart, wrap
@@ -46,7 +47,7 @@ class Face:
 
     def say(self, text: str, width: int = LONGEST) -> str:
         """Untrusted text, inert and at most `width` cells long."""
-        return clip(inert(text[: 2 * LONGEST], ascii=self.ascii), width, self.glyphs.ellipsis)
+        return clip(inert(cut(text, 2 * LONGEST), ascii=self.ascii), width, self.glyphs.ellipsis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,5 +183,5 @@ def rate_table(face: Face, named: Mapping[str, Rate], level: float) -> Iterator[
         Column("of", [[Text(ratio(rate, width))] for rate in rates]),
     ]
     room = min(face.width - sum(column.width() + 2 for column in columns), _MOST_LABEL)
-    names = [[Text(line) for line in fold(face.say(name), room, face.glyphs.ellipsis)] for name in named]
+    names = [[Text(line) for line in fold(face.say(name, 3 * room), room, face.glyphs.ellipsis)] for name in named]
     yield from table(face, Column("rate", names, right=False), columns)

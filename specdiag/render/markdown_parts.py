@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from specdiag.errors import cut
 from specdiag.render.choice import MOST_POSITIONS
 from specdiag.render.figures import figure, interval, percent, ratio
 from specdiag.render.text import clip, inert, markdown
@@ -17,7 +18,7 @@ _TERM = re.compile(r"[A-Za-z0-9_.\[\]-]+")
 
 def say(text: str, width: int = 4 * LONGEST) -> str:
     """Untrusted text, inert, escaped and at most `width` cells long."""
-    return markdown(clip(inert(text[: 4 * LONGEST]), width))
+    return markdown(clip(inert(cut(text, 4 * LONGEST)), width))
 
 
 def name_of(text: str, width: int = SHORT) -> str:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from specdiag.errors import IN_A_SENTENCE, cut
 from specdiag.report import Drafter, Marginal, Rate, Report, Skipped, Slice, View
 
 _SHOWN = 3
@@ -61,7 +62,7 @@ def not_observed(report: Report) -> list[Skipped]:
             whose.setdefault((name, rate.absent or "no reason given"), {})[owner] = None
     together: dict[tuple[str, str], list[str]] = {}
     for (name, reason), owners in whose.items():
-        together.setdefault((_few([owner for owner in owners if owner]), reason), []).append(name)
+        together.setdefault((_few([cut(owner, IN_A_SENTENCE) for owner in owners if owner]), reason), []).append(name)
     listed = [Skipped(_few(names) + (f" ({of})" if of else ""), why) for (of, why), names in together.items()]
     return [*report.skipped, *listed]
 

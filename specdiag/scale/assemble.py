@@ -22,9 +22,11 @@ from specdiag.trace.consistency import differences
 from specdiag.trace.events import Consensus, Effect, Trace
 from specdiag.trace.ledger import Border, Ghosts, ledger_of
 from specdiag.trace.lengths import note_overlong
-from specdiag.trace.notes import CATALOGUE, Notes, Where
+from specdiag.trace.notes import CATALOGUE, END_OF_STREAM, Notes, Where
 
 PATIENCE = 32 << 20  # bytes of input
+EVIDENCE = ("proposal", "verdict", "tally", "consensus", "effect")  # types of events that a report can rest on
+NAMED = 5  # inputs, and types of events, that a message lists
 
 
 class Assembler:
@@ -61,8 +63,7 @@ class Assembler:
             line, what, advice = shard.unreadable
             raise InputError(f"{shown(current.name)}:{current.lines + line}: {what}", advice)
         for code, text in shard.trouble:
-            at_end = code in ("truncated_stream", "corrupt_stream")
-            self.notes.add(code, base + (max(shard.lines, 1) if at_end else 1), "$", text)
+            self.notes.add(code, base + (max(shard.lines, 1) if code in END_OF_STREAM else 1), "$", text)
         self.notes.merge(shard.notes, base)
         epochs = np.array([self.epoch, *(self._epoch_of(h, base + line) for line, h in shard.headers)], np.int64)
         self.epoch = int(epochs[-1])
@@ -99,18 +100,29 @@ class Assembler:
         self._strict()
 
     def finish(self) -> Collected:
-        """Settle what is open. EmptyInput where no event was read at all."""
+        """Settle what is open. EmptyInput where no event was read that a report could rest on."""
         self._settle(no_blocks(), Ghosts.none(), flush=True)
         self.engine.count(self.tally)
-        if not any(sum(i.events.values()) for i in self.inputs):
-            names = ", ".join(shown(i.name) for i in self.inputs)
-            codes = "; ".join(f"{CATALOGUE[code].message} ({number})" for code, number in self.notes.counts.items())
-            raise EmptyInput(
-                f"{names}: no event was read{': ' + codes if codes else ''}",
-                "A trace has one JSON event a line: docs/trace-format.md.",
-            )
+        if not any(name in EVIDENCE for i in self.inputs for name in i.events):
+            raise EmptyInput(*self._nothing())
         self._strict()
         return Collected(self.tally, self.headers, self.inputs, self.notes)
+
+    def _nothing(self) -> tuple[str, str]:
+        """What was read instead of evidence, from which input, and the first line that could not be read; and what to do."""
+        listed = [f"{shown(i.name)}: {_events_read(i)}" for i in self.inputs[:NAMED]]
+        listed += [f"{len(self.inputs) - NAMED:,} more inputs alike"] if len(self.inputs) > NAMED else []
+        if any(i.events for i in self.inputs):
+            listed.append(f"a report needs one of {', '.join(EVIDENCE)}")
+            advice = "Log proposals and verdicts, or the counters of the engine: docs/trace-format.md."
+        else:
+            advice = "A trace has one JSON event a line: docs/trace-format.md."
+        for code, place in self.notes.first_problem()[:1]:
+            kind, (number, line) = CATALOGUE[code], divmod(place.line, 1 << LINE_BITS)
+            text = f" ({shown(place.text)})" if place.text else ""
+            listed.append(f"first problem: {shown(self.inputs[number].name)}:{line}: {kind.message}{text}")
+            advice = f"{kind.advice[:1].upper()}{kind.advice[1:]}. {advice}"
+        return "; ".join(listed), advice
 
     def _strict(self) -> None:
         problems = self.notes.first_problem() if self.task.strict else []
@@ -118,8 +130,9 @@ class Assembler:
             lines = []
             for code, place in problems:
                 number, line = divmod(place.line, 1 << LINE_BITS)
-                text = f" ({place.text})" if place.text else ""
-                lines.append(f"{shown(self.inputs[number].name)}:{line}: {place.path}: {CATALOGUE[code].message}{text}")
+                text = f" ({shown(place.text)})" if place.text else ""
+                where = f"{shown(self.inputs[number].name)}:{line}: {shown(place.path)}"
+                lines.append(f"{where}: {CATALOGUE[code].message}{text}")
             advice = "; ".join(dict.fromkeys(CATALOGUE[code].advice for code, _ in problems))
             raise TraceError(
                 lines,
@@ -298,6 +311,13 @@ class Assembler:
 
     def _slice_of_event(self, branch: str, epoch: int) -> tuple[str, ...]:
         return self.slices.of(branch, self.headers.get(epoch)) if self.slices.wanted else ()
+
+
+def _events_read(item: InputCount) -> str:
+    counts = sorted(item.events.items(), key=lambda count: (-count[1], count[0]))
+    parts = [f"{number:,} {shown(name)}" for name, number in counts[:NAMED]]
+    parts += [f"{len(counts) - NAMED:,} types more"] if len(counts) > NAMED else []
+    return f"events read: {', '.join(parts)}" if parts else "no event was read"
 
 
 def _identity(rows: Blocks | Ghosts) -> Iterable[tuple[int, int, int]]:

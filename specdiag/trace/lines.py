@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from specdiag.errors import InputError, TraceError
+from specdiag.errors import InputError, TraceError, shown
 from specdiag.trace.codec import Codec
 from specdiag.trace.events import Event, Trace
 from specdiag.trace.notes import CATALOGUE, Notes
@@ -58,7 +58,9 @@ def _trouble(name: str, number: int, piece: Piece, strict: bool, notes: Notes) -
     for code, text in [*piece.notes, *([("too_long", "")] if piece.skipped else [])]:
         notes.add(code, number, "$", text)
         if strict and CATALOGUE[code].severity == "problem":
-            raise TraceError([f"{name}:{number}: {CATALOGUE[code].message} ({text})"], CATALOGUE[code].advice)
+            raise TraceError(
+                [f"{shown(name)}:{number}: {CATALOGUE[code].message} ({shown(text)})"], CATALOGUE[code].advice
+            )
 
 
 def _events(name: str, number: int, raw: bytes, codec: Codec, strict: bool, notes: Notes) -> Iterator[Line]:
@@ -75,10 +77,13 @@ def _events(name: str, number: int, raw: bytes, codec: Codec, strict: bool, note
         clean = not worst
         if strict and worst:
             raise TraceError(
-                [f"{name}:{number}: {p.path}: {CATALOGUE[p.code].message} ({p.text})" for p in worst]
+                [
+                    f"{shown(name)}:{number}: {shown(p.path)}: {CATALOGUE[p.code].message} ({shown(p.text)})"
+                    for p in worst
+                ]
             ) from None
     for event, text in zip(found, texts, strict=True):
         trouble = schema_trouble(event.schema) if isinstance(event, Trace) else None
         if trouble:
-            raise InputError(f"{name}:{number}: {trouble[0]}", trouble[1])
+            raise InputError(f"{shown(name)}:{number}: {trouble[0]}", trouble[1])
         yield Line(name, number, event, raw if clean and len(found) == 1 else text)

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from specdiag.errors import cut
+
 KEPT_PLACES = 5
 KEPT_OF_A_LINE = 200
 
@@ -35,6 +37,7 @@ CATALOGUE: dict[str, Kind] = {
     "too_long": Kind("problem", "line longer than 16 MiB", "one event is a few hundred bytes; the line is left out"),
     "truncated_stream": Kind("problem", "compressed input ends early", "copy the file again; what could be read is counted"),
     "corrupt_stream": Kind("problem", "compressed input is corrupt", "copy the file again; what could be read is counted"),
+    "large_window": Kind("problem", "zstd stream with a window above 128 MiB", "decompress it with zstd -d --long=31, or compress it again with --long=27 or less; what could be read is counted"),
     "bad_field": Kind("problem", "field is missing or of the wrong type", "write the field as docs/trace-format.md says; the line is left out"),
     "bad_optional_field": Kind("problem", "optional field of the wrong type", "write the field as docs/trace-format.md says; it counts as missing"),
     "not_finite": Kind("problem", "NaN, Infinity, a placeholder such as 1.797e308, or a time that is none", "write null where there is no value; it counts as missing"),
@@ -74,6 +77,10 @@ CATALOGUE: dict[str, Kind] = {
 }  # fmt: skip
 
 
+END_OF_STREAM = ("truncated_stream", "corrupt_stream", "large_window")
+"""Codes of what ends a stream early: they stand behind the last line that could be read."""
+
+
 class Where(NamedTuple):
     """A place in one input: line (from 1), field path, and a word on what stands there."""
 
@@ -106,7 +113,8 @@ class Notes:
         number = len(listed) if count is None else count
         if number:
             self.counts[code] = self.counts.get(code, 0) + number
-            self.places[code] = _first([*self.places.get(code, []), *listed])
+            kept = _first([*self.places.get(code, []), *listed])
+            self.places[code] = [Where(line, cut(path), cut(text)) for line, path, text in kept]
 
     def merge(self, other: Notes, line_offset: int = 0) -> None:
         """Add another's notes, whose lines start after `line_offset`."""

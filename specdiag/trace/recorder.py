@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 import msgspec
 
+from specdiag.errors import shown
 from specdiag.trace.events import (
     SCHEMA,
     Ballot,
@@ -176,7 +177,7 @@ class Recorder:
         known = self._waiting.pop(proposal, None)
         if known is None:
             if request is None or round is None:
-                raise KeyError(f"{proposal}: not recorded here: give its request and round")
+                raise KeyError(f"{shown(proposal)}: not recorded here: give its request and round")
             known = (request, round, accepted + 1)
         request, round, size = known
         kind = next_kind or ("correction" if accepted < size else "bonus")

@@ -217,7 +217,9 @@ def _decompressed(file: io.BufferedReader, notes: list[tuple[str, str]]) -> Iter
         except Exception as error:  # the zstd error class has different homes in different Python versions
             if type(error).__name__ != "ZstdError":
                 raise
-            notes.append(("corrupt_stream", str(error)))
+            # A window may be 2^31 bytes large, which anybody can ask for in a file of a few bytes.
+            code = "large_window" if "too much memory" in str(error) else "corrupt_stream"
+            notes.append((code, str(error)))
             return
         if not block:
             return

@@ -40,7 +40,19 @@ def test_one_process_and_two_agree(name: str, tmp_path: Path, monkeypatch: pytes
     file = write(tmp_path / "t.jsonl", ODD[name])
     for mode in ("--lenient", "--strict"):
         one, two = (
-            specdiag("analyze", mode, "--format", "json", "--by", "drafter,branch", "--jobs", jobs, file)
+            specdiag(
+                "analyze",
+                mode,
+                "--format",
+                "json",
+                "--by",
+                "drafter,branch",
+                "--replicates",
+                "20",
+                "--jobs",
+                jobs,
+                file,
+            )
             for jobs in ("1", "2")
         )
         assert one == two

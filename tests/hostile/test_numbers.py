@@ -44,8 +44,9 @@ def test_long_times(requests: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ms", [-1, -0.0, 1.797e308, 5e-324, 1e300, 0])
 def test_odd_times(ms: float, tmp_path: Path) -> None:
-    """A time that cannot be is missing."""
-    analyze(write(tmp_path / "t.jsonl", rounds(12, {"ms": ms}, {"ms": ms}, 12)))
+    """A time that cannot be is noted and missing; one that is tiny is none."""
+    done = analyze(write(tmp_path / "t.jsonl", rounds(12, {"ms": ms}, {"ms": ms}, 12)))
+    assert paths(done) == (set() if 0 <= ms < 1 else {"$.ms"})
 
 
 @pytest.mark.parametrize("requests", [1, 12])
