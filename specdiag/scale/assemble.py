@@ -12,7 +12,7 @@ import numpy as np
 
 from specdiag.errors import EmptyInput, InputError, TraceError, shown
 from specdiag.measure.count import CountedEvent, count, count_events
-from specdiag.measure.tally import Key, Tally
+from specdiag.measure.tally import Tally
 from specdiag.scale.collected import LINE_BITS, Collected, InputCount, Slices
 from specdiag.scale.engine import EngineCounts
 from specdiag.scale.shard import Shard, Task, is_ratio_test, no_blocks
@@ -138,19 +138,12 @@ class Assembler:
     def _merge(self, tally: Tally, epochs: Ints | None = None) -> None:
         """Add a tally whose slices are in the numbers of its segment, or, without `epochs`, of the whole input."""
         if self.slices.wanted:
-            renamed = Tally(tally.replicates)
-            for key, at in tally.number.items():
-                renamed.add([self._renamed(key, epochs)], tally.counts[:, at : at + 1])
-            renamed.requests = tally.requests
-            tally = renamed
+            tally = tally.renamed(lambda part: self._slice_of_part(part[0], part[1], epochs))
         self.tally += tally
 
-    def _renamed(self, key: Key, epochs: Ints | None) -> Key:
-        branch, epoch = key.slice
+    def _slice_of_part(self, branch: str, epoch: str, epochs: Ints | None) -> tuple[str, ...]:
         number = int(epoch or 0)
-        return key._replace(
-            slice=self.slices.of(branch, self.headers.get(int(epochs[number]) if epochs is not None else number))
-        )
+        return self.slices.of(branch, self.headers.get(int(epochs[number]) if epochs is not None else number))
 
     def _settle(self, edges: Blocks, ghosts: Ghosts, flush: bool = False, ending: bool = False) -> None:
         """Settle what can be. `flush`: the input is at its end; `ending`: strict mode stops here, and what stands open may hold the first

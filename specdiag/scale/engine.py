@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdiag.measure.tables import MAX_POSITIONS
 from specdiag.measure.tally import CountKind, Tally
 from specdiag.trace.events import TallyEvent
 
@@ -28,7 +29,7 @@ class EngineCounts:
 
     def _sum(self, event: TallyEvent) -> None:
         counters = {name: getattr(event, name) for name in ("rounds", "proposed", "accepted", "completion_tokens")}
-        counters |= {f"reached {i}": n for i, n in enumerate(event.reached or [], 1)}
+        counters |= {f"reached {i}": n for i, n in enumerate((event.reached or [])[:MAX_POSITIONS], 1)}
         for name, number in counters.items():
             if number is not None:
                 key = (event.drafter, event.window, name)
