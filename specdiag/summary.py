@@ -74,7 +74,7 @@ class Options:
 
 def summarize(collected: Collected, options: Options) -> Report:
     """The report on what was collected."""
-    tables = Tables(collected.tally)
+    tables = Tables(collected.tally.renamed(lambda _: ()) if options.by else collected.tally)
     means = RequestMeans(collected.tally, options.seed, options.level)
     rates = means.rates
     headers = [collected.headers[epoch] for epoch in sorted(collected.headers)]

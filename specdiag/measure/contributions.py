@@ -64,7 +64,8 @@ class Contributions:
                     rows = slice(*np.searchsorted(part.requests, [begin, end]).tolist())
                 values = None if part.values is None else part.values[rows].astype(np.float64)
                 _add_up(part.total, part.of_kind[rows], part.requests[rows] - begin, values, weights)
-        for part in self.parts:
+        while self.parts:  # a tally may be large: no part is kept beside it
+            part = self.parts.pop()
             tally.add(part.keys, part.total)
 
 

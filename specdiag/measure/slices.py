@@ -8,8 +8,8 @@ from specdiag.measure.drafters import block_rates, positions, summed_rates
 from specdiag.measure.intervals import Rates
 from specdiag.measure.progress import output_rates
 from specdiag.measure.shared import joint_acceptance
-from specdiag.measure.tables import Tables, is_of_engine
-from specdiag.measure.tally import BlockKind, GatedKind, Key, Tally
+from specdiag.measure.tables import Tables
+from specdiag.measure.tally import BlockKind, GatedKind, Key, Tally, is_of_engine
 from specdiag.report import Slice
 
 MAX_SLICES = 1000  # combinations of branch and labels with a row of their own: a report of more is read by nobody

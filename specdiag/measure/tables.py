@@ -20,6 +20,7 @@ from specdiag.measure.tally import (
     RoundKind,
     SumKind,
     Tally,
+    is_of_engine,
 )
 from specdiag.report import Fates
 from specdiag.trace.chains import NONE
@@ -174,11 +175,6 @@ class Tables:
 
     def _add(self, rows: Iterable[Row]) -> Row:
         return sum(rows, np.zeros(1 + self.replicates, np.int64))
-
-
-def is_of_engine(key: Key) -> bool:
-    """Whether this counts what an engine kept by itself, whose slice is a drafter and a window."""
-    return isinstance(key, CountKind) and key.name == "engine"
 
 
 def of_view(name: str) -> Callable[[int], bool]:

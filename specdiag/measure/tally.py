@@ -89,6 +89,13 @@ class CountKind(NamedTuple):
 
 
 Key = BlockKind | GatedKind | RoundKind | SumKind | CountKind
+
+
+def is_of_engine(key: Key) -> bool:
+    """Whether this counts what an engine kept by itself, whose slice is a drafter and a window."""
+    return isinstance(key, CountKind) and key.name == "engine"
+
+
 Column = tuple[str, str, str]
 """What a request's count is of, whose (`drafter`, `shared`, or nobody's), and the drafter: apart, since a drafter may have any name."""
 
@@ -163,6 +170,9 @@ class Tally:
             grown = np.zeros((1 + self.replicates, max(64, 2 * len(self.number))), np.int64)
             grown[:, : self.counts.shape[1]] = self.counts
             self.counts = grown
+        if len(at) and at[-1] - at[0] == len(at) - 1 and (np.diff(at) == 1).all():  # as where all of them are new
+            self.counts[:, at[0] : at[-1] + 1] += counts
+            return
         for begin in range(0, len(at), KEYS_AT_ONCE):  # numpy takes the columns out and puts them back
             self.counts[:, at[begin : begin + KEYS_AT_ONCE]] += counts[:, begin : begin + KEYS_AT_ONCE]
 
@@ -171,16 +181,25 @@ class Tally:
         self.add([key], np.full((1 + self.replicates, 1), number, np.int64))
 
     def renamed(self, name: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Tally:
-        """The same counts under other names of the slices; what gets one name is added up."""
-        names = {part: name(part) for part in {key.slice for key in self.number}}
-        keys: list[Key] = [key._replace(slice=names[key.slice]) for key in self.number]
-        if len(set(keys)) == len(keys):
-            return Tally(
-                self.replicates, dict(zip(keys, self.number.values(), strict=True)), self.counts, self.requests
-            )
+        """The same counts under other names of the slices; what gets one name is added up. What an engine counts by itself is in no slice."""
+        names = {part: name(part) for part in {key.slice for key in self.number if not is_of_engine(key)}}
         out = Tally(self.replicates, requests=self.requests)
-        for key, at in zip(keys, self.number.values(), strict=True):
-            out.add([key], self.counts[:, at : at + 1])
+        number = out.number
+        at = np.array(
+            [
+                number.setdefault(key if is_of_engine(key) else key._replace(slice=names[key.slice]), len(number))
+                for key in self.number
+            ],
+            np.int64,
+        )
+        if len(number) == len(at):
+            out.counts = self.counts
+            return out
+        out.counts = np.zeros((1 + self.replicates, len(number)), np.int64)
+        for begin in range(0, len(at), KEYS_AT_ONCE):
+            order = begin + np.argsort(at[begin : begin + KEYS_AT_ONCE], kind="stable")
+            starts = np.flatnonzero(np.diff(at[order], prepend=-1))
+            out.counts[:, at[order[starts]]] += np.add.reduceat(self.counts[:, order], starts, axis=1)
         return out
 
     def __iadd__(self, other: Tally) -> Tally:
