@@ -11,8 +11,6 @@ KNOWN_GAPS = {
     "test_lists_of_the_wrong_length": "q of another length than the tokens is not used, but gets no note",
     "test_the_reader_of_the_output_goes_away[--help]": "exit code of --help into a closed pipe",
     "test_a_full_disk": "exit code where standard error itself is full",
-    "test_a_deep_chain": "time for chains of thousands of blocks",
-    "test_a_large_line_costs_little_memory": "memory for a single line of many MB",
     "test_a_new_field_in_every_line": "time where every line has a new field",
     "test_a_drafter_may_have_any_name": "names that differ in a NUL byte only",
     "test_long_names": "layout for very long names",
