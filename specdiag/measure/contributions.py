@@ -32,7 +32,6 @@ class _Part:
     of_kind: Ints
     requests: Ints
     values: Ints | None
-    total: Ints
 
 
 @dataclass(slots=True)
@@ -49,24 +48,54 @@ class Contributions:
             order = np.argsort(requests, kind="stable")
             of_kind, requests = of_kind[order], requests[order]
             values = None if values is None else values[order]
-        total = np.zeros((1 + self.how.replicates, len(keys)), np.int64)
-        self.parts.append(_Part(keys, of_kind, requests, values, total))
+        self.parts.append(_Part(keys, of_kind, requests, values))
 
     def into(self, tally: Tally) -> None:
         """Add everything to a tally."""
         count = len(self.requests)
+        totals = [np.zeros((1 + self.how.replicates, len(part.keys)), np.int64) for part in self.parts]
         for begin in range(0, count, REQUESTS_AT_ONCE):
             end = min(begin + REQUESTS_AT_ONCE, count)
             weights = poisson_weights(self.requests[begin:end], self.how.replicates, self.how.seed)
-            for part in self.parts:
+            for part, total in zip(self.parts, totals, strict=True):
                 rows: Any = slice(None)
                 if count > REQUESTS_AT_ONCE:
                     rows = slice(*np.searchsorted(part.requests, [begin, end]).tolist())
                 values = None if part.values is None else part.values[rows].astype(np.float64)
-                _add_up(part.total, part.of_kind[rows], part.requests[rows] - begin, values, weights)
-        while self.parts:  # a tally may be large: no part is kept beside it
-            part = self.parts.pop()
-            tally.add(part.keys, part.total)
+                with np.errstate(all="ignore"):  # numbers that a trace made up may be beyond any sum
+                    _add_up(total, part.of_kind[rows], part.requests[rows] - begin, values, weights)
+        while totals:  # a tally may be large: none of them is kept beside it
+            tally.add(self.parts.pop().keys, totals.pop())
+
+
+@dataclass(slots=True)
+class Held:
+    """Contributions of several ledgers, to be added up together: weighing a few of them takes as long as weighing many."""
+
+    how: Resampling
+    number: dict[Key, int] = field(default_factory=dict)
+    rows: list[tuple[Ints, Keys, Ints]] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, contributions: Contributions) -> None:
+        """Hold these too."""
+        for part in contributions.parts:
+            at = np.array([self.number.setdefault(key, len(self.number)) for key in part.keys], np.int64)
+            values = np.ones(len(part.of_kind), np.int64) if part.values is None else part.values
+            self.rows.append((at[part.of_kind], contributions.requests[part.requests], values))
+            self.size += len(values)
+
+    def release(self) -> Tally:
+        """Everything that was held, as a tally; nothing is held then."""
+        tally = Tally(self.how.replicates)
+        if self.rows:
+            of_kind, requests, values = (np.concatenate(column) for column in zip(*self.rows, strict=True))
+            distinct, of_row = np.unique(requests, return_inverse=True)
+            together = Contributions(distinct, self.how)
+            together.add([*self.number], of_kind, of_row, values)
+            together.into(tally)
+        self.number, self.rows, self.size = {}, [], 0
+        return tally
 
 
 def _add_up(total: Ints, of_kind: Ints, requests: Ints, values: Reals | None, weights: Reals) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from specdiag.measure.contributions import Contributions
+from specdiag.measure.contributions import Contributions, Held
 from specdiag.measure.tally import (
     FIRST_OF_ROUND,
     INDEPENDENT,
@@ -41,10 +41,14 @@ SliceOf = Callable[[int, int], tuple[str, ...]]
 
 
 def count(
-    ledger: Ledger, how: Resampling, slice_of: SliceOf | None = None, by_ratio: Callable[[int], bool] = lambda _: True
+    ledger: Ledger,
+    how: Resampling,
+    slice_of: SliceOf | None = None,
+    by_ratio: Callable[[int], bool] = lambda _: True,
+    held: Held | None = None,
 ) -> tuple[Tally, Notes]:
     """Tally of the settled rounds of this ledger, and what was wrong with their numbers. `by_ratio`: epoch → whether its verdicts are
-    those of the ratio test, so that p, q and u give them again."""
+    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally."""
     tally, notes = Tally(how.replicates), ledger.notes()
     rows = ledger.settled
     if not len(rows):
@@ -59,7 +63,10 @@ def count(
         counter.bytes()
         counter.times()
         counter.per_request()
-        counter.contributions.into(tally)
+        if held is None:
+            counter.contributions.into(tally)
+        else:
+            held.add(counter.contributions)
     return tally, notes
 
 

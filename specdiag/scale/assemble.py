@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from specdiag.errors import EmptyInput, InputError, TraceError, shown
+from specdiag.measure.contributions import Held
 from specdiag.measure.count import CountedEvent, count, count_events
 from specdiag.measure.tally import Tally
 from specdiag.scale.collected import LINE_BITS, Collected, InputCount, Slices
@@ -23,6 +24,7 @@ from specdiag.trace.ledger import Border, Ghosts, ledger_of
 from specdiag.trace.notes import CATALOGUE, Notes
 
 PATIENCE = 32 << 20  # bytes of input
+HELD_AT_MOST = 100_000  # contributions of border rounds, before they are added up: a few MB
 
 
 class Assembler:
@@ -42,6 +44,7 @@ class Assembler:
         self.waiting: list[tuple[int, Orphan]] = []
         self.counted: dict[tuple[object, ...], int] = {}  # votes and effects of late, by the bytes read when they came
         self.engine = EngineCounts()
+        self.held = Held(task.resampling)
 
     def begin(self, name: str) -> None:
         """What follows is of this input."""
@@ -154,8 +157,12 @@ class Assembler:
         self.waiting = self._keep_waiting(oldest, flush)
         known = Ghosts.concat([self.ghosts, ghosts])
         ledger = ledger_of(blocks, known, Border(oldest=oldest, flush=flush or ending))
-        tally, notes = count(ledger, self.task.resampling, self.task.slice_of(blocks.branches), self._by_ratio)
+        tally, notes = count(
+            ledger, self.task.resampling, self.task.slice_of(blocks.branches), self._by_ratio, self.held
+        )
         self._merge(tally)
+        if flush or self.held.size > HELD_AT_MOST:
+            self._merge(self.held.release())
         self.notes.merge(notes)
         self.open = ledger.open_blocks()
         left = ledger.ghosts(known)
