@@ -6,108 +6,23 @@ Sources: docs/metrics.md; the Shapley value of the expected loss in closed form 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specdiag.measure.drafters import first_rounds, hazards, position
+from specdiag.measure.drafters import first_rounds, position
 from specdiag.measure.intervals import Rates
+from specdiag.measure.survival import Survival, Walk, times
 from specdiag.measure.tables import MAX_POSITIONS, Blocks, Row, Tables
 from specdiag.measure.tally import BlockKind
 from specdiag.report import Marginal, Position, Rate, Shared, Source
 from specdiag.trace.chains import MAX_ANCESTORS, NONE
 
 Reals = NDArray[np.float64]
-Carried = TypeVar("Carried")
 MAX_POOL = 16  # drafters on shared chains: beyond, leaving each out in turn says nothing and costs much
 TOO_DEEP = f"a chain has more than {MAX_ANCESTORS} blocks before the last: it is not followed to its end"
-
-
-class Walk(Generic[Carried]):
-    """Something carried along paths of ancestors. Paths are best asked for in order: what one has in common with the one before is kept."""
-
-    def __init__(self, start: Carried, step: Callable[[Carried, str, int], Carried]) -> None:
-        self.start, self.step = start, step
-        self.behind: list[tuple[tuple[str, int], Carried]] = []
-
-    def along(self, path: tuple[tuple[str, int], ...]) -> Carried:
-        """What arrives behind these ancestors."""
-        common = 0
-        for step, (before, _) in zip(path, self.behind, strict=False):
-            if step != before:
-                break
-            common += 1
-        del self.behind[common:]
-        for step in path[common:]:
-            self.behind.append((step, self.step(self.behind[-1][1] if self.behind else self.start, *step)))
-        return self.behind[-1][1] if self.behind else self.start
-
-
-@dataclass(frozen=True, slots=True)
-class Survival:
-    """Per drafter: S[:, i] = chance that i tokens in a row are accepted (S[:, 0] = 1), its running sum, and the factor by which S falls with
-    each token behind MAX_POSITIONS. Shape (1 + replicates, i)."""
-
-    through: dict[str, Reals]
-    summed: dict[str, Reals]
-    behind: dict[str, Reals]
-    rows: int
-
-    @staticmethod
-    def of(blocks: Blocks, drafters: list[str]) -> Survival:
-        """From the conditional acceptance per position over these blocks."""
-        through, summed, behind = {}, {}, {}
-        rows = blocks.counts.shape[0]
-        for drafter in drafters:
-            listed, behind[drafter] = hazards(blocks.of_drafter(drafter))
-            survive = through[drafter] = _survival(listed)
-            summed[drafter] = np.concatenate([np.zeros((rows, 1)), np.cumsum(survive[:, 1:], axis=1)], axis=1)
-        return Survival(through, summed, behind, rows)
-
-    def reach(self, drafter: str, tokens: int) -> Reals:
-        """Chance that this many tokens in a row pass; NaN where the evidence ends earlier."""
-        listed = self._at(self.through[drafter], drafter, min(tokens, MAX_POSITIONS))
-        if tokens <= MAX_POSITIONS:
-            return listed
-        return _times(listed, self.behind[drafter] ** (tokens - MAX_POSITIONS))
-
-    def accepted(self, drafter: str, tokens: int) -> Reals:
-        """Expected accepted tokens of a block of this many."""
-        listed = self._at(self.summed[drafter], drafter, min(tokens, MAX_POSITIONS))
-        more = tokens - MAX_POSITIONS
-        if more <= 0:
-            return listed
-        h = self.behind[drafter]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            series = np.where(h == 1, more, h * (1 - h**more) / (1 - h))
-        return listed + _times(self.reach(drafter, MAX_POSITIONS), series)
-
-    def walk(self) -> Walk[Reals]:
-        """The chance to come through a path."""
-        return Walk(np.ones(self.rows), lambda reach, name, tokens: _times(reach, self.reach(name, tokens)))
-
-    def _at(self, table: Reals, drafter: str, column: int) -> Reals:
-        if column < table.shape[1]:
-            return table[:, column]
-        # Behind a position that nothing passes, no evidence is needed: nothing more comes through.
-        end = np.where(self.through[drafter][:, -1] == 0, table[:, -1], np.nan)
-        return end.astype(np.float64)
-
-
-def _survival(h: Reals) -> Reals:
-    """Running product of the conditional acceptances, from 1. Nothing comes through behind a 0, whatever is not known there."""
-    columns = [np.ones(h.shape[0])]
-    for i in range(h.shape[1]):
-        columns.append(_times(columns[-1], h[:, i]))
-    return np.stack(columns, axis=1)
-
-
-def _times(reach: Reals, factor: Reals) -> Reals:
-    return np.where(reach == 0, 0, reach * factor)
 
 
 def shared(tables: Tables, rates: Rates) -> Shared | None:
@@ -189,7 +104,7 @@ def composition(tables: Tables) -> tuple[Reals, str]:
     walk = alone.walk()
     total = np.zeros(1 + tables.replicates)
     for kind, seen in zip(blocks.kinds, blocks.counts.T, strict=True):
-        expected = _times(walk.along(kind.path), alone.accepted(kind.drafter, kind.size))
+        expected = times(walk.along(kind.path), alone.accepted(kind.drafter, kind.size))
         if np.isnan(expected[0]):
             return np.full(1 + tables.replicates, np.nan), _missing_hazard(alone, kind)
         total = total + np.where(seen > 0, seen * expected, 0)
@@ -302,7 +217,7 @@ def _without(drafter: str, blocks: Blocks, inside: Survival) -> _Without:
             accepted, decided = accepted + seen * kind.accepted, decided + seen * kind.size
             continue
         rest = tuple(step for step in kind.path[first:] if step[0] != drafter)
-        expected = _times(walk.along(rest), inside.accepted(kind.drafter, kind.size))
+        expected = times(walk.along(rest), inside.accepted(kind.drafter, kind.size))
         accepted, estimated = accepted + np.where(seen > 0, seen * expected, 0), estimated + seen * kind.size
     return _Without(accepted, decided, estimated)
 
@@ -315,13 +230,13 @@ def shapley(blocks: Blocks, inside: Survival, drafters: list[str]) -> dict[str, 
     one = np.ones(inside.rows)
 
     def step(reach: dict[str, Reals], name: str, tokens: int) -> dict[str, Reals]:
-        return reach | {name: _times(reach.get(name, one), inside.reach(name, tokens))}
+        return reach | {name: times(reach.get(name, one), inside.reach(name, tokens))}
 
     walk: Walk[dict[str, Reals]] = Walk({}, step)
     for kind, seen in zip(blocks.kinds, blocks.counts.T, strict=True):
         reach = walk.along(kind.path)
         # The values are linear in what the drafter itself reaches, so the sum over its tokens is their number times the value at the mean.
-        mean = _times(reach.get(kind.drafter, one), inside.accepted(kind.drafter, kind.size) / kind.size)
+        mean = times(reach.get(kind.drafter, one), inside.accepted(kind.drafter, kind.size) / kind.size)
         for name, value in _shares(reach | {kind.drafter: mean}).items():
             loss[name] = loss[name] - np.where(seen > 0, seen * kind.size * value, 0)
     return loss

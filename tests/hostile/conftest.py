@@ -12,7 +12,6 @@ KNOWN_GAPS = {
     "test_the_reader_of_the_output_goes_away[--help]": "exit code of --help into a closed pipe",
     "test_a_full_disk": "exit code where standard error itself is full",
     "test_a_new_field_in_every_line": "time where every line has a new field",
-    "test_a_drafter_may_have_any_name": "names that differ in a NUL byte only",
     "test_long_names": "layout for very long names",
     "test_headers_twice_and_drafters_twice": "a drafter declared twice, differently, gets no note",
     "test_signals": "signals while several processes read",
