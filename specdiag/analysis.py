@@ -9,7 +9,7 @@ from itertools import chain
 import msgspec
 
 from specdiag.errors import EmptyInput
-from specdiag.measure.count import Resampling
+from specdiag.measure.weights import Resampling
 from specdiag.report import Report
 from specdiag.scale.assemble import Assembler
 from specdiag.scale.collected import Collected, Slices

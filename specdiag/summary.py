@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from specdiag.errors import IN_A_SENTENCE, UsageError, cut, shown
 from specdiag.measure import scope as scoping
-from specdiag.measure.blame import blame
+from specdiag.measure.blame import MAX_BLAMED, blame
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
 from specdiag.measure.intervals import FEW_REQUESTS, Rates
 from specdiag.measure.progress import consensus, output_rates, thrash, time
 from specdiag.measure.requests import RequestMeans
 from specdiag.measure.shared import joint_acceptance, marginals, shared
-from specdiag.measure.slices import slices
+from specdiag.measure.slices import MAX_SLICES, keys_by_slice, slices
 from specdiag.measure.tables import Tables
+from specdiag.measure.tally import Tally
 from specdiag.report import (
     REPORT_SCHEMA,
     Blame,
@@ -38,6 +39,8 @@ from specdiag.version import __version__
 
 DIMENSIONS = ("drafter", "position", "branch", "label")
 MAX_REPLICATES = 10_000
+MAX_LISTED = 1000  # drafters with an entry of their own, those that proposed most first
+MAX_IDLE = 100  # drafters that a header declares, without a block or a count, with an entry of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,14 @@ class Options:
 
 def summarize(collected: Collected, options: Options) -> Report:
     """The report on what was collected."""
-    tables = Tables(collected.tally)
+    tables = Tables(collected.tally.renamed(lambda _: ()) if options.by else collected.tally)
     means = RequestMeans(collected.tally, options.seed, options.level)
     rates = means.rates
     headers = [collected.headers[epoch] for epoch in sorted(collected.headers)]
     known = scoping.declared(headers)
-    listed = [_drafter(name, tables, rates, means, known) for name in sorted({*tables.drafters, *known})]
-    active = [d.id for d in listed if d.views["all"].blocks or d.engine_counts]
+    idle = sorted(known.keys() - set(tables.drafters))
+    listed = [_drafter(name, tables, rates, means, known) for name in sorted([*_busiest(tables), *idle[:MAX_IDLE]])]
+    active = [name for name in tables.drafters if tables.blocks.of_drafter(name).some.any() or tables.engine(name)]
     joint, blamed = _with_means(shared(tables, rates), means), blame(tables, rates)
     scoped = scoping.scope(active, known)
     seen: dict[str, int] = {}
@@ -99,7 +103,9 @@ def summarize(collected: Collected, options: Options) -> Report:
         requests=means.requests,
         rounds=int(tables.rounds(lambda key: key.judged)[0]),
         scope=scoped,
-        headline=scoping.headline(scoped, tables, [d for d in listed if d.id in active], joint, blamed),
+        headline=scoping.headline(
+            scoped, tables, [d for d in listed if d.views["all"].blocks or d.engine_counts], joint, blamed
+        ),
         evidence=scoping.evidence(tables, seen),
         fates=tables.blocks.fates(),
         rates=pooled,
@@ -114,16 +120,26 @@ def summarize(collected: Collected, options: Options) -> Report:
         mixed=_mixed(headers),
         identities=identities,
         integrity=_integrity(notes, collected.inputs),
-        skipped=_skipped(pooled, joint, headway, votes, spent, rates),
+        skipped=[
+            *_skipped(pooled, joint, headway, votes, spent, rates),
+            *_not_listed(collected.tally, len(idle), blamed, tables, options),
+        ],
         definitions=DEFINITIONS,
     )
+
+
+def _busiest(tables: Tables) -> list[str]:
+    if len(tables.drafters) <= MAX_LISTED:
+        return tables.drafters
+    proposed = {name: tables.blocks.of_drafter(name).fates().proposed for name in tables.drafters}
+    return sorted(proposed, key=lambda name: (-proposed[name], name))[:MAX_LISTED]
 
 
 def _drafter(
     name: str, tables: Tables, rates: Rates, means: RequestMeans, known: dict[str, scoping.Declared]
 ) -> Drafter:
     info = known[name].info if name in known else None
-    mine = tables.blocks.of(name)
+    mine = tables.blocks.of_drafter(name)
     figures = views(tables, name, rates)
     figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
     return Drafter(
@@ -133,7 +149,7 @@ def _drafter(
         model=info.model if info else None,
         tokenizer=info.tokenizer if info else None,
         temperature=info.temperature if info else None,
-        abstained=int(tables.blocks.total("one", mine & ~tables.blocks.some)[0]),
+        abstained=int(mine.total("one", ~mine.some)[0]),
         views=figures,
         engine_counts=_engine_counts(tables.engine(name)),
     )
@@ -166,7 +182,7 @@ def _pooled(tables: Tables, rates: Rates, means: RequestMeans) -> dict[str, Rate
     figures = block_rates(tables.blocks, tables.blocks.view("all"), rates, "no block was submitted")
     figures["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", None)
     figures["joint_acceptance"] = joint_acceptance(tables, rates)
-    return figures | summed_rates(tables, rates, lambda _: True) | output_rates(tables, rates)
+    return figures | summed_rates(tables, rates) | output_rates(tables, rates)
 
 
 def _with_means(joint: Shared | None, means: RequestMeans) -> Shared | None:
@@ -276,6 +292,20 @@ def _skipped(
             )
         )
     return out
+
+
+def _not_listed(tally: Tally, idle: int, blamed: Blame | None, tables: Tables, options: Options) -> Iterator[Skipped]:
+    """What is counted, but too many to be listed one by one."""
+    drafters = len(tables.blocks.drafters)
+    if len(tables.drafters) > MAX_LISTED:
+        yield Skipped("drafters", f"the {MAX_LISTED} of {len(tables.drafters)} drafters that proposed most are listed")
+    if idle > MAX_IDLE:
+        yield Skipped("drafters", f"{idle - MAX_IDLE} of {idle} declared drafters without a block are not listed")
+    if blamed and drafters > MAX_BLAMED:
+        yield Skipped("blame", f"the matrix holds the {MAX_BLAMED} of {drafters} drafters that cost most")
+    found = len(keys_by_slice(tally)) if options.by else 0
+    if found > MAX_SLICES:
+        yield Skipped("slices", f"the {MAX_SLICES} of {found} slices with most proposed tokens are listed")
 
 
 def _absent(pooled: dict[str, Rate], joint: Shared | None) -> Iterator[tuple[str, Rate]]:

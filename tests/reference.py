@@ -48,6 +48,8 @@ ROLES = ("solo", "shared", "independent")
 ROLE_COUNTS = ("submitted", "accepted", "rejected", "judged", "committed")
 
 MAX_SHAPLEY_DRAFTERS = 6
+LISTED = 64  # positions with a figure of their own; those behind them share one hazard, under the number after the last
+FOLLOWED = 64  # ancestors with tokens over which a chain is followed
 
 
 class Block:
@@ -350,6 +352,8 @@ def read(events: list[Event]) -> tuple[list[Block], Notes]:
     for block in blocks:
         settle_state(block)
         settle_fates(block, notes)
+    for _ in too_deep(blocks):
+        notes.add("chain_too_deep")
     settle_roles(blocks)
     return blocks, notes
 
@@ -404,7 +408,7 @@ def total_figures(blocks: list[Block]) -> dict[str, int]:
 
 def position_figures(blocks: list[Block]) -> dict[int, tuple[int, int, int]]:
     """For each within-block position from 1: blocks that accepted it, that judged it, and all blocks."""
-    longest = max((block.n for block in blocks), default=0)
+    longest = min(max((block.n for block in blocks), default=0), LISTED)
     figures_at: dict[int, tuple[int, int, int]] = {}
     for i in range(1, longest + 1):
         accepted = sum(1 for block in blocks if block.fates["accepted"] >= i)
@@ -463,6 +467,10 @@ def hazards(blocks: list[Block], role: str) -> Hazards:
         for i, (accepted, at_risk, _) in position_figures(cast).items():
             if at_risk > 0:
                 found[drafter, i] = Fraction(accepted, at_risk)
+        behind = sum(max(block.fates["judged"] - LISTED, 0) for block in cast)
+        if behind > 0:
+            kept = sum(max(block.fates["accepted"] - LISTED, 0) for block in cast)
+            found[drafter, LISTED + 1] = Fraction(kept, behind)
     return found
 
 
@@ -476,9 +484,10 @@ def survival(path: Path, h: Hazards, players: Collection[str]) -> list[Fraction]
     for step, (drafter, length) in enumerate(path):
         for k in range(1, length + 1):
             if drafter in players and chance != 0:
-                if (drafter, k) not in h:
+                place = (drafter, min(k, LISTED + 1))
+                if place not in h:
                     return None
-                chance *= h[drafter, k]
+                chance *= h[place]
             if step == len(path) - 1:
                 chances.append(chance)
     return chances
@@ -507,9 +516,14 @@ def composition_figure(blocks: list[Block]) -> Fraction | None:
     """
     submitted = add_up(with_role(blocks, "shared"), "submitted")
     accepted = expected_accepted(shared_paths(blocks), hazards(blocks, "solo"), drafters_of(blocks))
-    if submitted == 0 or accepted is None:
+    if submitted == 0 or accepted is None or too_deep(blocks):
         return None
     return accepted / submitted
+
+
+def too_deep(blocks: list[Block]) -> list[Block]:
+    """The blocks with tokens that stand behind so many others that nothing is computed from their paths."""
+    return [block for block in blocks if block.n > 0 and len(block.token_ancestors()) > FOLLOWED]
 
 
 def shapley_figures(blocks: list[Block]) -> dict[str, Fraction] | None:
@@ -517,6 +531,8 @@ def shapley_figures(blocks: list[Block]) -> dict[str, Fraction] | None:
 
     The players are the drafters that have a block on a shared chain. None when a needed hazard is not known.
     """
+    if too_deep(blocks):
+        return None
     paths = shared_paths(blocks)
     h = hazards(blocks, "shared")
     players = drafters_of(with_role(blocks, "shared"))
@@ -549,6 +565,8 @@ def marginal_figures(blocks: list[Block]) -> dict[str, tuple[int, int, Fraction 
     """The joint acceptance without each drafter: decided accepted and submitted, estimated accepted and submitted."""
     h = hazards(blocks, "shared")
     everyone = drafters_of(blocks)
+    if too_deep(blocks):
+        return dict.fromkeys(everyone, (0, 0, None, 0))
     found: dict[str, tuple[int, int, Fraction | None, int]] = {}
     for removed in everyone:
         decided_accepted = decided_submitted = estimated_submitted = 0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from specdiag.analysis import analyze, collect
 from specdiag.measure.tally import Tally
 from specdiag.render.json import render
+from specdiag.scale import assemble
 from specdiag.summary import Options
 from specdiag.trace import sources
 from tests import build
@@ -96,6 +97,15 @@ def test_any_size_of_segment_gives_the_same_bytes(long_trace: str, size: int) ->
         whole = render(analyze(long_trace))
         patch.setattr(sources, "SEGMENT", size)
         assert render(analyze(long_trace)) == whole
+
+
+@pytest.mark.parametrize("held", [0, 100, 1 << 30])
+def test_what_is_held_back_is_counted(long_trace: str, held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tally is the same whether the rounds at the borders of segments are added up one segment at a time or all together."""
+    whole = collect([long_trace], RESAMPLED).tally
+    monkeypatch.setattr(sources, "SEGMENT", 2000)
+    monkeypatch.setattr(assemble, "HELD_AT_MOST", held)
+    assert collect([long_trace], RESAMPLED).tally == whole
 
 
 def test_a_trace_in_two_files_is_one_trace(long_trace: str, tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ import numpy as np
 from specdiag.measure.intervals import Rates
 from specdiag.measure.tables import Blocks, Row, Tables
 from specdiag.report import Blame
+from specdiag.trace.chains import NONE
+
+MAX_BLAMED = 256  # drafters, those that cost most first: the matrix has a cell for each two, most of them empty where they are many
 
 
 def blame(tables: Tables, rates: Rates) -> Blame | None:
@@ -19,39 +22,43 @@ def blame(tables: Tables, rates: Rates) -> Blame | None:
     total = blocks.total("depth")
     if not total[0]:
         return None
-    names = blocks.drafters
-    cells = _cells(blocks, names)
-    rows = {name: sum((cells[name, other] for other in names), np.zeros_like(total)) for name in names}
-    order = sorted(names, key=lambda name: (-int(rows[name][0]), name))
-    tokens = [[int(cells[i, j][0]) for j in order] for i in order]
+    cells, rows = _cells(blocks)
+    none = np.zeros_like(total)
+    order = sorted(blocks.drafters, key=lambda name: (-int(rows.get(name, none)[0]), name))[:MAX_BLAMED]
+    tokens = [[cells.get((i, j), 0) for j in order] for i in order]
+    row_totals = [sum(row) for row in tokens]
+    own = [cells.get((name, name), 0) for name in order]
     return Blame(
         drafters=order,
         tokens=tokens,
-        own=[int(cells[name, name][0]) for name in order],
-        collateral=[int((rows[name] - cells[name, name])[0]) for name in order],
-        row_totals=[sum(row) for row in tokens],
+        own=own,
+        collateral=[whole - mine for whole, mine in zip(row_totals, own, strict=True)],
+        row_totals=row_totals,
         column_totals=[sum(column) for column in zip(*tokens, strict=True)],
-        remainder=int((total - sum(rows.values()))[0]),
+        remainder=int(total[0]) - sum(row_totals),
         total=int(total[0]),
-        shares=[rates.rate("blame_share", rows[name], total, proportion=False) for name in order],
+        shares=[rates.rate("blame_share", rows.get(name, none), total, proportion=False) for name in order],
     )
 
 
-def _cells(blocks: Blocks, names: list[str]) -> dict[tuple[str, str], Row]:
-    """(culprit, victim) → tokens. The rest of a block behind its own refused token is its own; a whole block is its cut ancestor's."""
-    cells = {(i, j): np.zeros(blocks.counts.shape[0], np.int64) for i in names for j in names}
+def _cells(blocks: Blocks) -> tuple[dict[tuple[str, str], int], dict[str, Row]]:
+    """(culprit, victim) → tokens, and culprit → tokens of all victims with their replicates. The rest of a block behind its own refused
+    token is its own; a whole block is its cut ancestor's."""
+    cells: dict[tuple[str, str], int] = {}
+    rows: dict[str, Row] = {}
     for kind, seen in zip(blocks.kinds, blocks.counts.T, strict=True):
         dropped = kind.own + kind.collateral
         if dropped:
-            culprit = kind.path[kind.cut][0] if kind.cut >= 0 else kind.drafter
-            cells[culprit, kind.drafter] += seen * dropped
-    return cells
+            culprit = kind.culprit if kind.cut != NONE else kind.drafter
+            cells[culprit, kind.drafter] = cells.get((culprit, kind.drafter), 0) + int(seen[0]) * dropped
+            rows[culprit] = rows.get(culprit, 0) + seen * dropped
+    return cells, rows
 
 
 def worst_position(tables: Tables, drafter: str) -> tuple[int, int, int] | None:
     """(position within the block, refusals there, all refusals) of the position at which this drafter's shared blocks are refused most."""
-    blocks = tables.blocks
-    mine = blocks.shared & blocks.of(drafter) & (blocks.column["rejected"] > 0)
+    blocks = tables.blocks.of_drafter(drafter)
+    mine = blocks.shared & (blocks.column["rejected"] > 0)
     if not mine.any():
         return None
     refused = np.bincount(blocks.column["accepted"][mine] + 1, blocks.counts[0, mine])

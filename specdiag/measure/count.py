@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from specdiag.measure.contributions import Contributions, Held
 from specdiag.measure.tally import (
     FIRST_OF_ROUND,
     INDEPENDENT,
     SHARED,
+    SOLO,
     UNIT,
     UNJUDGED,
     BlockKind,
     Column,
     CountKind,
+    Entries,
+    GatedKind,
     Key,
     RoundKind,
     SumKind,
     Tally,
 )
-from specdiag.measure.weights import poisson_weights
+from specdiag.measure.weights import Resampling
 from specdiag.trace.blocks import Bools, Ints, Keys, Ragged, key_of
 from specdiag.trace.chains import ALIVE, NONE
 from specdiag.trace.ledger import Ledger
 from specdiag.trace.notes import Notes, Where
 
-REQUESTS_AT_ONCE = 1024
 TOLERANCE = 1e-6  # a probability of 1.0000001 is a rounded 1
-
-
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """Bootstrap replicates, and the seed of their weights."""
-
-    replicates: int = 0
-    seed: int = 0
 
 
 SliceOf = Callable[[int, int], tuple[str, ...]]
@@ -46,10 +41,14 @@ SliceOf = Callable[[int, int], tuple[str, ...]]
 
 
 def count(
-    ledger: Ledger, how: Resampling, slice_of: SliceOf | None = None, by_ratio: Callable[[int], bool] = lambda _: True
+    ledger: Ledger,
+    how: Resampling,
+    slice_of: SliceOf | None = None,
+    by_ratio: Callable[[int], bool] = lambda _: True,
+    held: Held | None = None,
 ) -> tuple[Tally, Notes]:
     """Tally of the settled rounds of this ledger, and what was wrong with their numbers. `by_ratio`: epoch → whether its verdicts are
-    those of the ratio test, so that p, q and u give them again."""
+    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally."""
     tally, notes = Tally(how.replicates), ledger.notes()
     rows = ledger.settled
     if not len(rows):
@@ -64,6 +63,10 @@ def count(
         counter.bytes()
         counter.times()
         counter.per_request()
+        if held is None:
+            counter.contributions.into(tally)
+        else:
+            held.add(counter.contributions)
     return tally, notes
 
 
@@ -84,15 +87,9 @@ class _Counter:
         tally: Tally,
         slice_of: SliceOf | None,
     ) -> None:
-        self.ledger, self.rows, self.requests, self.of_row, self.how, self.tally = (
-            ledger,
-            rows,
-            requests,
-            of_row,
-            how,
-            tally,
-        )
-        self.weights = _weights(requests, how)
+        self.ledger, self.rows, self.requests, self.of_row, self.tally = ledger, rows, requests, of_row, tally
+        self.contributions = Contributions(requests, how)
+        self.add = self.contributions.add
         self.slices, self.slice = _slices(ledger, rows, slice_of)
         self.drafter = ledger.blocks.drafter[rows]
         chains, rounds = ledger.chains, ledger.rounds
@@ -103,30 +100,13 @@ class _Counter:
             + INDEPENDENT * independent
             + FIRST_OF_ROUND * _first_of_round(ledger, rows)
             + UNJUDGED * ~judged
+            + SOLO * chains.solo[rows]
         ).astype(np.int64)
         self.sums_at: tuple[Ints, list[Any]] | None = None
 
-    def add(self, keys: list[Key], of_kind: Ints, requests: Ints, values: Ints | None = None) -> None:
-        """Add `values` (default 1 each) of these kinds and requests."""
-        kinds = len(keys)
-        weights = None if values is None else values.astype(np.float64)
-        total = np.zeros((1 + self.how.replicates, kinds), np.int64)
-        for begin in range(0, len(self.requests), REQUESTS_AT_ONCE):
-            end = min(begin + REQUESTS_AT_ONCE, len(self.requests))
-            mine = slice(None) if len(self.requests) <= REQUESTS_AT_ONCE else (requests >= begin) & (requests < end)
-            cell = (requests[mine] - begin) * kinds + of_kind[mine]
-            table = np.bincount(cell, None if weights is None else weights[mine], (end - begin) * kinds).reshape(
-                end - begin, kinds
-            )
-            total[0] += table.sum(axis=0).astype(np.int64)
-            if self.how.replicates:
-                # Whole numbers below 2**53 in float64: the product is exact, whatever the order of its sums.
-                total[1:] += (self.weights[begin:end].T @ table).astype(np.int64)
-        self.tally.add(keys, total)
-
     def blocks(self) -> None:
         ledger, rows = self.ledger, self.rows
-        names, steps = ledger.blocks.drafters, ledger.chains.paths.steps
+        names, chains = ledger.blocks.drafters, ledger.chains
         fields = (
             ledger.blocks.size,
             ledger.accepted,
@@ -134,21 +114,37 @@ class _Counter:
             ledger.own,
             ledger.collateral,
             ledger.committed,
-            ledger.blocks.gated,
+            chains.state,
+            chains.cut,
         )
-        columns = [self.slice, ledger.chains.path[rows], self.drafter, *(column[rows] for column in fields)]
-        columns += [ledger.chains.state[rows], ledger.chains.cut[rows], self.flags]
+        columns = [self.slice, chains.path[rows], self.drafter, chains.culprit[rows]]
+        columns += [*(column[rows] for column in fields), self.flags]
         of_kind, kinds = _classes(columns)
-        keys: list[Key] = [
+        paths = {
+            path: tuple((names[d], n) for d, n in chains.paths.steps(path)) for path in {kind[1] for kind in kinds}
+        }
+        keys = [
             BlockKind(
                 self.slices[kind[0]],
-                tuple((names[d], n) for d, n in steps(kind[1])),
+                paths[kind[1]],
                 names[kind[2]],
-                *kind[3:],
+                "" if kind[3] == NONE else names[kind[3]],
+                *kind[4:],
             )
             for kind in kinds
         ]
-        self.add(keys, of_kind, self.of_row)
+        self.add([*keys], of_kind, self.of_row)
+        self._gated(keys, of_kind)
+
+    def _gated(self, keys: list[BlockKind], of_kind: Ints) -> None:
+        gated = self.ledger.blocks.gated[self.rows]
+        some = gated > 0
+        if some.any():
+            kinds, number = np.unique(of_kind[some], return_inverse=True)
+            chosen = [keys[kind] for kind in kinds.tolist()]
+            self.add(
+                [GatedKind(key.slice, key._replace(slice=())) for key in chosen], number, self.of_row[some], gated[some]
+            )
 
     def rounds(self) -> None:
         rounds, blocks = self.ledger.rounds, self.ledger.blocks
@@ -306,26 +302,31 @@ class _Counter:
         names, size, accepted = ledger.blocks.drafters, ledger.blocks.size[rows], ledger.accepted[rows]
         count = len(self.requests)
 
-        def per(values: Ints, mine: Bools | None = None) -> Ints:
-            values = values if mine is None else np.where(mine, values, 0)
-            return np.bincount(self.of_row, values, count).astype(np.int64)
+        def per(values: Ints, mine: Bools) -> Ints:
+            return np.bincount(self.of_row, np.where(mine, values, 0), count).astype(np.int64)
 
-        columns: dict[Column, Ints] = {}
-        for number in np.unique(self.drafter).tolist():
-            mine = self.drafter == number
-            columns["submitted", "drafter", names[number]], columns["accepted", "drafter", names[number]] = (
-                per(size, mine),
-                per(accepted, mine),
-            )
+        columns: dict[Column, Entries] = {}
+        per_drafter = {"submitted": size, "accepted": accepted}
+        drafter, request, sums = _sums_of_pairs(self.drafter, self.of_row, count, [*per_drafter.values()])
+        bounds = np.flatnonzero(np.diff(drafter, prepend=-1, append=-1)).tolist()
+        for begin, end in itertools.pairwise(bounds):
+            mine = self.requests[request[begin:end]]
+            for name, values in zip(per_drafter, sums, strict=True):
+                columns[name, "drafter", names[int(drafter[begin])]] = mine, values[begin:end]
         shared = ledger.chains.shared[rows]
         if shared.any():
-            columns["submitted", "shared", ""], columns["accepted", "shared", ""] = (
-                per(size, shared),
-                per(accepted, shared),
-            )
+            columns["submitted", "shared", ""] = self.requests, per(size, shared)
+            columns["accepted", "shared", ""] = self.requests, per(accepted, shared)
         if ledger.blocks.content[rows].any():
-            columns["digest", "", ""] = _digest(ledger, rows, self.of_row, count)
+            columns["digest", "", ""] = self.requests, _digest(ledger, rows, self.of_row, count)
         self.tally.requests.add(self.requests, columns)
+
+
+def _sums_of_pairs(one: Ints, other: Ints, others: int, columns: list[Ints]) -> tuple[Ints, Ints, list[Ints]]:
+    """The pairs (one, other) that occur, in order, and the sum of each column over each of them."""
+    pairs, number = np.unique(one * others + other, return_inverse=True)
+    sums = [np.bincount(number, column, len(pairs)).astype(np.int64) for column in columns]
+    return pairs // others, pairs % others, sums
 
 
 def _digest(ledger: Ledger, rows: Ints, of_row: Ints, count: int) -> Ints:
@@ -343,10 +344,6 @@ def _digest(ledger: Ledger, rows: Ints, of_row: Ints, count: int) -> Ints:
     return total.astype(np.int64)
 
 
-def _weights(requests: Keys, how: Resampling) -> NDArray[np.float64]:
-    return poisson_weights(requests, how.replicates, how.seed)
-
-
 def _first_of_round(ledger: Ledger, rows: Ints) -> Ints:
     """1 for the first block, of at least one token, of its drafter in its round."""
     there = np.flatnonzero(ledger.blocks.size[rows] > 0)
@@ -362,7 +359,8 @@ def _slices(ledger: Ledger, rows: Ints, slice_of: SliceOf | None) -> tuple[list[
     of_kind, kinds = _classes([ledger.blocks.branch[rows].view(np.int64), ledger.blocks.epoch[rows]])
     named = [slice_of(branch & (1 << 64) - 1, epoch) for branch, epoch in kinds]
     names = sorted(set(named))
-    return names, np.array([names.index(name) for name in named], np.int64)[of_kind]
+    number = {name: i for i, name in enumerate(names)}
+    return names, np.array([number[name] for name in named], np.int64)[of_kind]
 
 
 def _classes(columns: list[Ints]) -> tuple[Ints, list[list[int]]]:
@@ -410,10 +408,11 @@ class CountedEvent(NamedTuple):
 
 def count_events(tally: Tally, events: list[CountedEvent], how: Resampling) -> None:
     """Count events, resampled by their requests."""
-    requests = np.array([key_of(event.request) for event in events], np.uint64)
-    weights = np.concatenate([np.ones((len(requests), 1)), poisson_weights(requests, how.replicates, how.seed)], axis=1)
-    totals: dict[CountKind, NDArray[np.float64]] = {}
-    for event, weight in zip(events, weights, strict=True):
-        kind = CountKind(event.slice, event.name, event.value)
-        totals[kind] = totals.get(kind, 0) + weight
-    tally.add([*totals], np.stack([*totals.values()], axis=1).astype(np.int64))
+    requests, of_event = np.unique(
+        np.array([key_of(event.request) for event in events], np.uint64), return_inverse=True
+    )
+    number: dict[Key, int] = {}
+    of_kind = [number.setdefault(CountKind(event.slice, event.name, event.value), len(number)) for event in events]
+    contributions = Contributions(requests, how)
+    contributions.add([*number], np.array(of_kind, np.int64), of_event)
+    contributions.into(tally)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
+from numpy.typing import NDArray
 
 from specdiag.measure.intervals import Rates
 from specdiag.measure.tables import MAX_POSITIONS, VIEWS, Blocks, Mask, Row, Tables, of_view
-from specdiag.measure.tally import FIRST_OF_ROUND, SumKind
+from specdiag.measure.tally import FIRST_OF_ROUND, UNIT
 from specdiag.report import Position, Rate, View
+
+Reals = NDArray[np.float64]
 
 
 def views(tables: Tables, drafter: str, rates: Rates) -> dict[str, View]:
     """The four views of a drafter."""
-    mine = tables.blocks.where(tables.blocks.of(drafter))
+    mine = tables.blocks.of_drafter(drafter)
     out = {}
     for name in VIEWS:
         mask = mine.view(name)
@@ -22,7 +25,7 @@ def views(tables: Tables, drafter: str, rates: Rates) -> dict[str, View]:
             mine, mask, rates, f"no {name} block of this drafter" if name != "all" else "no block of this drafter"
         )
         if name != "solo":
-            figures |= summed_rates(tables, rates, of_view(name, drafter))
+            figures |= summed_rates(tables, rates, of_view(name), {drafter})
         everything = mask | ~mine.some if name == "all" else mask
         out[name] = View(int(mine.total("one", mask)[0]), mine.fates(everything), figures, positions(mine, mask, rates))
     return out
@@ -58,14 +61,16 @@ def first_rounds(blocks: Blocks, mask: Mask) -> int:
     return int(blocks.total("one", mask & ((blocks.column["flags"] & FIRST_OF_ROUND) > 0))[0])
 
 
-def summed_rates(tables: Tables, rates: Rates, wanted: Callable[[SumKind], bool]) -> dict[str, Rate]:
-    """The rates that need p and q, or byte lengths."""
-    judged, expected = tables.sums("expected_positions", wanted), tables.real("expected_units", wanted)
-    sent, kept = tables.sums("bytes_submitted", wanted), tables.sums("bytes_accepted", wanted)
+def summed_rates(
+    tables: Tables, rates: Rates, flags: Callable[[int], bool] = lambda _: True, whose: Collection[str] | None = None
+) -> dict[str, Rate]:
+    """The rates that need p and q, or byte lengths; of these drafters, or of all."""
+    judged, units = (tables.sums(f"expected_{what}", flags, whose) for what in ("positions", "units"))
+    sent, kept = (tables.sums(f"bytes_{what}", flags, whose) for what in ("submitted", "accepted"))
     no_pq, no_bytes = "no judged position with both p and q", "no byte lengths in the log"
     return {
         "expected_acceptance": rates.rate(
-            "expected_acceptance", expected, judged, rounds=int(judged[0]), source="recomputed", absent=no_pq
+            "expected_acceptance", units / UNIT, judged, rounds=int(judged[0]), source="recomputed", absent=no_pq
         ),
         "draft_acceptance_per_byte": rates.rate(
             "draft_acceptance_per_byte", kept, sent, proportion=False, absent=no_bytes
@@ -105,11 +110,17 @@ def position(rates: Rates, number: int, at_risk: Row, accepted: Row, there: Row,
     )
 
 
-def hazards(blocks: Blocks, mask: Mask, drafter: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """h[r, i]: share of the drafter's blocks judged at position i + 1 that were accepted there; NaN where none was judged. Product-limit
-    (Kaplan and Meier 1958): blocks that end earlier are censored."""
-    mine = mask & blocks.of(drafter)
-    longest = int(blocks.column["size"][mine].max(initial=0))
-    judged, accepted = blocks.reaching("judged", mine, longest), blocks.reaching("accepted", mine, longest)
+def hazards(blocks: Blocks) -> tuple[Reals, Reals]:
+    """h[r, i]: share of these blocks judged at position i + 1 that were accepted there, up to MAX_POSITIONS, and h[r]: the share for all
+    positions behind; NaN where none was judged. Product-limit (Kaplan and Meier 1958): blocks that end earlier are censored."""
+    everything = np.ones(len(blocks.kinds), bool)
+    longest = int(min(MAX_POSITIONS, blocks.column["size"].max(initial=0)))
+    judged, accepted = (blocks.reaching(name, everything, longest) for name in ("judged", "accepted"))
+    judged_behind, accepted_behind = (
+        blocks.counts @ np.maximum(blocks.column[name] - MAX_POSITIONS, 0) for name in ("judged", "accepted")
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(judged > 0, accepted / judged, np.nan)
+        return (
+            np.where(judged > 0, accepted / judged, np.nan),
+            np.where(judged_behind > 0, accepted_behind / judged_behind, np.nan),
+        )

@@ -7,7 +7,7 @@ import numpy as np
 from specdiag.measure.intervals import Rates
 from specdiag.measure.shared import Reals
 from specdiag.measure.tables import Tables
-from specdiag.measure.tally import INDEPENDENT, SHARED, SumKind
+from specdiag.measure.tally import INDEPENDENT, SHARED
 from specdiag.report import Consensus, Rate, Thrash, Time
 
 
@@ -118,13 +118,9 @@ def _speed(name: str, tables: Tables, rates: Rates, whose: set[str] | None) -> R
 def _tokens_and_ns(tables: Tables, whose: set[str] | None) -> tuple[Reals, Reals]:
     """Of the rounds of these drafters alone; of the shared rounds where none are given."""
 
-    def wanted(key: SumKind) -> bool:
-        return key.flags == SHARED if whose is None else key.flags == INDEPENDENT and key.drafter in whose
-
-    return (
-        tables.sums("timed_tokens", wanted).astype(float),
-        tables.sums("timed_ns", wanted).astype(float),
-    )
+    role = SHARED if whose is None else INDEPENDENT
+    tokens, spent = (tables.sums(name, lambda flags: flags == role, whose) for name in ("timed_tokens", "timed_ns"))
+    return tokens.astype(float), spent.astype(float)
 
 
 def _ratio(name: str, tables: Tables, rates: Rates, whose: set[str] | None, against: str) -> Rate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,7 @@ from specdiag.measure.intervals import Rates
 from specdiag.measure.tally import Tally
 from specdiag.measure.weights import poisson_weights
 from specdiag.report import Rate, Requests
+from specdiag.trace.blocks import Ints, Keys
 
 REQUESTS_AT_ONCE = 512  # of the weights, which are requests × replicates: memory must not grow with the trace
 
@@ -28,8 +30,9 @@ class RequestMeans:
         self.keys, self.columns = tally.requests.table()
         total = len(self.keys)
         distinct = np.arange(total)
-        digest = self.columns.get(("digest", "", ""))
-        if digest is not None:
+        digests = self.columns.get(("digest", "", ""))
+        if digests is not None:
+            digest = self._dense(*digests)
             first = np.unique(digest, return_index=True)[1]
             distinct = np.sort(np.concatenate([first[digest[first] != 0], np.flatnonzero(digest == 0)]))
         self.distinct = distinct
@@ -50,30 +53,49 @@ class RequestMeans:
         """For each drafter, of shared chains, and all (None): the requests with a submitted token, and the sum of their ratios and their number, of
         the trace and of each replicate. The weights of a few requests are made once for all of them."""
         names: list[Whose | None] = [None, *(column[1:] for column in self.columns if column[0] == "submitted")]
-        ratios = {whose: ratio for whose in names if len(ratio := self._ratios(whose)) and not np.isnan(ratio).all()}
-        sums = {}
-        for whose, ratio in ratios.items():
-            some = ratio[~np.isnan(ratio)]
-            zero = np.zeros(self.replicates)
-            sums[whose] = len(some), np.append(some.sum(), zero), np.append(float(len(some)), zero)
-        for begin in range(0, len(self.distinct) if self.replicates else 0, REQUESTS_AT_ONCE):
-            part = slice(begin, begin + REQUESTS_AT_ONCE)
-            weights = poisson_weights(self.keys[self.distinct[part]], self.replicates, self.seed)
-            for whose, (_, top, bottom) in sums.items():
-                ratio = ratios[whose][part]
-                some = ~np.isnan(ratio)
-                mine = weights if some.all() else weights[some]
-                top[1:] += ratio[some] @ mine
+        ratios = {whose: self._ratios(whose) for whose in names}
+        sums: dict[Whose | None, tuple[int, Reals, Reals]] = {}
+        parts: dict[int, list[tuple[Whose | None, int, int]]] = {}
+        for whose, (places, ratio) in ratios.items():
+            if len(ratio):
+                zero = np.zeros(self.replicates)
+                sums[whose] = len(ratio), np.append(ratio.sum(), zero), np.append(float(len(ratio)), zero)
+                begins = np.flatnonzero(np.diff(places // REQUESTS_AT_ONCE, prepend=-1)).tolist()
+                for begin, end in itertools.pairwise([*begins, len(places)]):
+                    parts.setdefault(int(places[begin]) // REQUESTS_AT_ONCE, []).append((whose, begin, end))
+        for number in sorted(parts) if self.replicates else []:
+            here = self.distinct[number * REQUESTS_AT_ONCE :][:REQUESTS_AT_ONCE]
+            weights = poisson_weights(self.keys[here], self.replicates, self.seed)
+            for whose, begin, end in parts[number]:
+                places, ratio = ratios[whose]
+                mine = weights if end - begin == len(here) else weights[places[begin:end] - number * REQUESTS_AT_ONCE]
+                _, top, bottom = sums[whose]
+                top[1:] += ratio[begin:end] @ mine
                 bottom[1:] += mine.sum(axis=0)
         return sums
 
-    def _ratios(self, whose: Whose | None) -> Reals:
-        """Accepted / submitted tokens of each distinct request; NaN where it submitted none."""
-        submitted, accepted = (self._column(what, whose)[self.distinct] for what in ("submitted", "accepted"))
-        return np.where(submitted > 0, accepted, np.nan) / np.maximum(submitted, 1)
+    def _ratios(self, whose: Whose | None) -> tuple[Ints, Reals]:
+        """The distinct requests that submitted a token, by number, and accepted / submitted tokens of each of them."""
+        requests, submitted, accepted = self._counts(whose)
+        places = np.searchsorted(self.distinct, requests)
+        some = submitted > 0
+        some &= self.distinct[np.minimum(places, len(self.distinct) - 1)] == requests
+        return places[some], accepted[some] / submitted[some]
 
-    def _column(self, what: str, whose: Whose | None) -> NDArray[np.int64]:
-        zero = np.zeros(len(self.keys), np.int64)
+    def _counts(self, whose: Whose | None) -> tuple[Ints, Ints, Ints]:
+        """Requests, by number, with their submitted and accepted tokens."""
         if whose is not None:
-            return self.columns.get((what, *whose), zero)
-        return sum((v for column, v in self.columns.items() if column[:2] == (what, "drafter")), zero)
+            keys, submitted = self.columns["submitted", *whose]
+            return np.searchsorted(self.keys, keys), submitted, self.columns["accepted", *whose][1]
+        submitted, accepted = np.zeros(len(self.keys), np.int64), np.zeros(len(self.keys), np.int64)
+        total = {"submitted": submitted, "accepted": accepted}
+        for (what, kind, _), (keys, values) in self.columns.items():
+            if kind == "drafter":
+                total[what][np.searchsorted(self.keys, keys)] += values
+        return np.arange(len(self.keys)), submitted, accepted
+
+    def _dense(self, keys: Keys, values: Ints) -> Ints:
+        """The counts of every request."""
+        out = np.zeros(len(self.keys), np.int64)
+        out[np.searchsorted(self.keys, keys)] = values
+        return out

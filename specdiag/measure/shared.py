@@ -6,75 +6,23 @@ Sources: docs/metrics.md; the Shapley value of the expected loss in closed form 
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specdiag.measure.drafters import first_rounds, hazards, position
+from specdiag.measure.drafters import first_rounds, position
 from specdiag.measure.intervals import Rates
+from specdiag.measure.survival import Survival, Walk, times
 from specdiag.measure.tables import MAX_POSITIONS, Blocks, Row, Tables
 from specdiag.measure.tally import BlockKind
 from specdiag.report import Marginal, Position, Rate, Shared, Source
-from specdiag.trace.chains import NONE
+from specdiag.trace.chains import MAX_ANCESTORS, NONE
 
 Reals = NDArray[np.float64]
 MAX_POOL = 16  # drafters on shared chains: beyond, leaving each out in turn says nothing and costs much
-
-
-@dataclass(frozen=True, slots=True)
-class Survival:
-    """Per drafter: S[:, i] = chance that i tokens in a row are accepted (S[:, 0] = 1), and its running sum. Shape (1 + replicates, i)."""
-
-    through: dict[str, Reals]
-    summed: dict[str, Reals]
-    rows: int
-
-    @staticmethod
-    def of(blocks: Blocks, mask: NDArray[np.bool_], drafters: list[str]) -> Survival:
-        """From the conditional acceptance per position over these blocks."""
-        through, summed = {}, {}
-        rows = blocks.counts.shape[0]
-        for drafter in drafters:
-            survive = _survival(hazards(blocks, mask, drafter))
-            through[drafter] = survive
-            summed[drafter] = np.concatenate([np.zeros((rows, 1)), np.cumsum(survive[:, 1:], axis=1)], axis=1)
-        return Survival(through, summed, rows)
-
-    def reach(self, drafter: str, tokens: int) -> Reals:
-        """Chance that this many tokens in a row pass; NaN where the evidence ends earlier."""
-        return self._at(self.through[drafter], drafter, tokens)
-
-    def accepted(self, drafter: str, tokens: int) -> Reals:
-        """Expected accepted tokens of a block of this many."""
-        return self._at(self.summed[drafter], drafter, tokens)
-
-    def expected(self, path: tuple[tuple[str, int], ...], drafter: str, size: int) -> Reals:
-        """Expected accepted tokens of a block behind these ancestors."""
-        reach = np.ones(self.rows)
-        for name, tokens in path:
-            reach = _times(reach, self.reach(name, tokens))
-        return _times(reach, self.accepted(drafter, size))
-
-    def _at(self, table: Reals, drafter: str, column: int) -> Reals:
-        if column < table.shape[1]:
-            return table[:, column]
-        # Behind a position that nothing passes, no evidence is needed: nothing more comes through.
-        end = np.where(self.through[drafter][:, -1] == 0, table[:, -1], np.nan)
-        return end.astype(np.float64)
-
-
-def _survival(h: Reals) -> Reals:
-    """Running product of the conditional acceptances, from 1. Nothing comes through behind a 0, whatever is not known there."""
-    columns = [np.ones(h.shape[0])]
-    for i in range(h.shape[1]):
-        columns.append(_times(columns[-1], h[:, i]))
-    return np.stack(columns, axis=1)
-
-
-def _times(reach: Reals, factor: Reals) -> Reals:
-    return np.where(reach == 0, 0, reach * factor)
+TOO_DEEP = f"a chain has more than {MAX_ANCESTORS} blocks before the last: it is not followed to its end"
 
 
 def shared(tables: Tables, rates: Rates) -> Shared | None:
@@ -149,23 +97,28 @@ def joint_acceptance(tables: Tables, rates: Rates) -> Rate:
 
 def composition(tables: Tables) -> tuple[Reals, str]:
     """Expected accepted tokens on the shared chains if each drafter kept its alone acceptance per position; why not, where it cannot be said."""
-    blocks = tables.blocks
-    drafters = blocks.where(blocks.shared).drafters
-    alone = Survival.of(blocks, blocks.view("solo"), drafters)
+    blocks = tables.blocks.where(tables.blocks.shared)
+    if not _followed(blocks):
+        return np.full(1 + tables.replicates, np.nan), TOO_DEEP
+    alone = Survival.of(tables.blocks.where(tables.blocks.view("solo")), blocks.drafters)
+    walk = alone.walk()
     total = np.zeros(1 + tables.replicates)
-    for index in np.flatnonzero(blocks.shared).tolist():
-        kind, seen = blocks.kinds[index], blocks.counts[:, index]
-        expected = alone.expected(kind.path, kind.drafter, kind.size)
+    for kind, seen in zip(blocks.kinds, blocks.counts.T, strict=True):
+        expected = times(walk.along(kind.path), alone.accepted(kind.drafter, kind.size))
         if np.isnan(expected[0]):
             return np.full(1 + tables.replicates, np.nan), _missing_hazard(alone, kind)
         total = total + np.where(seen > 0, seen * expected, 0)
     return total, ""
 
 
+def _followed(blocks: Blocks) -> bool:
+    return all(kind.followed for kind in blocks.kinds)
+
+
 def _missing_hazard(alone: Survival, kind: BlockKind) -> str:
     for name, tokens in (*kind.path, (kind.drafter, kind.size)):
-        known = int(np.isfinite(alone.through[name][0]).sum()) - 1
-        if known < tokens:
+        if np.isnan(alone.reach(name, tokens)[0]):
+            known = int(np.isfinite(alone.through[name][0]).sum()) - 1
             return f"{name} was never judged alone at position {known + 1}"
     return "a drafter was never judged alone"
 
@@ -197,7 +150,7 @@ def marginals(tables: Tables, rates: Rates) -> list[Marginal]:
     drafters = blocks.drafters
     if not 1 < len(drafters) <= MAX_POOL:
         return []
-    inside = Survival.of(blocks, np.ones(len(blocks.kinds), bool), drafters)
+    inside = Survival.of(blocks, drafters)
     loss = shapley(blocks, inside, drafters)
     rounds = tables.rounds(lambda key: key.shared)
     added = tables.rounds(lambda key: key.shared and key.verifier_token)
@@ -210,6 +163,8 @@ def _marginal(
     without = _without(drafter, blocks, inside)
     size = without.decided + without.estimated
     reason = f"no evidence of what stands behind {drafter}" if size[0] else f"every shared token is {drafter}'s"
+    if not _followed(blocks):
+        reason = TOO_DEEP
     with np.errstate(divide="ignore", invalid="ignore"):
         joint = blocks.total("accepted") / blocks.total("size")
         change = without.accepted / size - joint
@@ -229,7 +184,12 @@ def _marginal(
         ),
         rates.rate("decided_share", without.decided, size, rounds=int(rounds[0]), absent=reason),
         rates.rate(
-            "shapley_share", loss[drafter], total, proportion=False, source="estimated", absent="no expected loss"
+            "shapley_share",
+            loss[drafter],
+            total,
+            proportion=False,
+            source="estimated",
+            absent="no expected loss" if _followed(blocks) else TOO_DEEP,
         ),
     )
 
@@ -244,7 +204,11 @@ class _Without:
 def _without(drafter: str, blocks: Blocks, inside: Survival) -> _Without:
     """Accepted tokens of the others without this drafter: as recorded where its block stood behind, or where the chain ended before it;
     else estimated from the conditional acceptance on shared chains."""
+    if not _followed(blocks):
+        unknown = np.full(inside.rows, np.nan)
+        return _Without(unknown, unknown, unknown)
     accepted, decided, estimated = np.zeros(inside.rows), np.zeros(inside.rows), np.zeros(inside.rows)
+    walk = inside.walk()
     for kind, seen in zip(blocks.kinds, blocks.counts.T, strict=True):
         if kind.drafter == drafter:
             continue
@@ -253,35 +217,49 @@ def _without(drafter: str, blocks: Blocks, inside: Survival) -> _Without:
             accepted, decided = accepted + seen * kind.accepted, decided + seen * kind.size
             continue
         rest = tuple(step for step in kind.path[first:] if step[0] != drafter)
-        expected = inside.expected(rest, kind.drafter, kind.size)
+        expected = times(walk.along(rest), inside.accepted(kind.drafter, kind.size))
         accepted, estimated = accepted + np.where(seen > 0, seen * expected, 0), estimated + seen * kind.size
     return _Without(accepted, decided, estimated)
 
 
 def shapley(blocks: Blocks, inside: Survival, drafters: list[str]) -> dict[str, Reals]:
     """Each drafter's Shapley value of the expected loss on shared chains, in tokens (positive: tokens lost)."""
+    if not _followed(blocks):
+        return {drafter: np.full(inside.rows, np.nan) for drafter in drafters}
     loss = {drafter: np.zeros(inside.rows) for drafter in drafters}
+    one = np.ones(inside.rows)
+
+    def step(reach: dict[str, Reals], name: str, tokens: int) -> dict[str, Reals]:
+        return reach | {name: times(reach.get(name, one), inside.reach(name, tokens))}
+
+    walk: Walk[dict[str, Reals]] = Walk({}, step)
     for kind, seen in zip(blocks.kinds, blocks.counts.T, strict=True):
-        reach: dict[str, Reals] = {}
-        for name, tokens in kind.path:
-            reach[name] = _times(reach.get(name, np.ones(inside.rows)), inside.reach(name, tokens))
-        before = reach.get(kind.drafter, np.ones(inside.rows))
-        for token in range(1, kind.size + 1):
-            reach[kind.drafter] = _times(before, inside.reach(kind.drafter, token))
-            for name, value in _shares(reach).items():
-                loss[name] = loss[name] - np.where(seen > 0, seen * value, 0)
+        reach = walk.along(kind.path)
+        # The values are linear in what the drafter itself reaches, so the sum over its tokens is their number times the value at the mean.
+        mean = times(reach.get(kind.drafter, one), inside.accepted(kind.drafter, kind.size) / kind.size)
+        for name, value in _shares(reach | {kind.drafter: mean}).items():
+            loss[name] = loss[name] - np.where(seen > 0, seen * kind.size * value, 0)
     return loss
 
 
 def _shares(reach: dict[str, Reals]) -> dict[str, Reals]:
-    """Shapley values of the game v(S) = product of x_d over d in S: (x_d - 1) Σ_k k!(m-k-1)!/m! e_k(the other x)."""
-    players = list(reach)
-    m = len(players)
-    weight = [math.factorial(k) * math.factorial(m - k - 1) / math.factorial(m) for k in range(m)]
-    out = {}
-    for player in players:
-        symmetric = [np.ones_like(reach[player])] + [np.zeros_like(reach[player]) for _ in range(m - 1)]
-        for other, k in itertools.product((p for p in players if p != player), range(m - 1, 0, -1)):
-            symmetric[k] = symmetric[k] + symmetric[k - 1] * reach[other]
-        out[player] = (reach[player] - 1) * sum(w * e for w, e in zip(weight, symmetric, strict=True))
-    return out
+    """Shapley values of the game v(S) = product of x_d over d in S: (x_d - 1) ∫ Π over the others of (1 - t + t x) dt for t from 0 to 1, a
+    polynomial of degree m - 1, which Gauss and Legendre's rule of m / 2 nodes integrates exactly."""
+    nodes, weights = _nodes(len(reach))
+    factors = [1 - nodes + nodes * x for x in reach.values()]
+    ones = np.ones_like(factors[0])
+    before = [*itertools.accumulate(factors[:-1], np.multiply, initial=ones)]
+    behind = [*itertools.accumulate(factors[:0:-1], np.multiply, initial=ones)][::-1]
+    return {
+        name: (x - 1) * (weights @ (first * last))
+        for (name, x), first, last in zip(reach.items(), before, behind, strict=True)
+    }
+
+
+@cache
+def _nodes(players: int) -> tuple[Reals, Reals]:
+    """Nodes, in a column, and weights of the rule on [0, 1]."""
+    from numpy.polynomial.legendre import leggauss  # here, since importing it takes as long as a small trace
+
+    nodes, weights = leggauss((players + 1) // 2)
+    return (nodes[:, None] + 1) / 2, weights / 2

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specdiag.measure.tally import INDEPENDENT, SHARED, UNIT, BlockKind, CountKind, RoundKind, SumKind, Tally
+from specdiag.measure.tally import (
+    INDEPENDENT,
+    SHARED,
+    SOLO,
+    BlockKind,
+    CountKind,
+    GatedKind,
+    Key,
+    RoundKind,
+    SumKind,
+    Tally,
+)
 from specdiag.report import Fates
+from specdiag.trace.chains import NONE
 
 MAX_POSITIONS = 64  # positions of a block that are listed
 Row = NDArray[np.int64]
@@ -29,35 +42,43 @@ VIEWS = ("all", "solo", "shared", "independent")
 
 
 class Blocks:
-    """Kinds of blocks; `counts` is (1 + replicates, kinds)."""
+    """Kinds of blocks; `counts` is (1 + replicates, kinds), `gated` the gated tokens of each kind."""
 
-    def __init__(self, kinds: list[BlockKind], counts: NDArray[np.int64]) -> None:
-        self.kinds, self.counts = kinds, counts
-        names = ("size", "accepted", "rejected", "own", "collateral", "committed", "gated", "state", "cut", "flags")
+    def __init__(self, kinds: list[BlockKind], counts: NDArray[np.int64], gated: Row) -> None:
+        self.kinds, self.counts, self.gated = kinds, counts, gated
+        names = ("size", "accepted", "rejected", "own", "collateral", "committed", "state", "cut", "flags")
         self.column = {name: np.array([getattr(kind, name) for kind in kinds], np.int64) for name in names}
         self.column["judged"] = self.column["accepted"] + self.column["rejected"]
         self.column["one"] = np.ones(len(kinds), np.int64)
         self.column["depth"] = self.column["own"] + self.column["collateral"]
         self.column["unjudged"] = self.column["size"] - self.column["judged"] - self.column["depth"]
-        self.drafters = sorted({kind.drafter for kind in kinds})
-        # By number: numpy would drop the NULs that a name ends in, and take two names for one.
-        self._number = {name: i for i, name in enumerate(self.drafters)}
-        self._drafter = np.array([self._number[kind.drafter] for kind in kinds], np.int64)
         self.some = self.column["size"] > 0
-        self.solo = np.array([all(d == kind.drafter for d, _ in kind.path) for kind in kinds], bool)
+        self.solo = (self.column["flags"] & SOLO) > 0
         self.shared = (self.column["flags"] & SHARED) > 0
         self.independent = (self.column["flags"] & INDEPENDENT) > 0
 
-    def of(self, drafter: str) -> Mask:
-        """The kinds of one drafter."""
-        mine: Mask = self._drafter == self._number.get(drafter, -1)
-        return mine
-
     def where(self, mask: Mask) -> Blocks:
         """Some of the kinds."""
-        return Blocks(
-            [kind for kind, wanted in zip(self.kinds, mask.tolist(), strict=True) if wanted], self.counts[:, mask]
-        )
+        return self._take(np.flatnonzero(mask).tolist())
+
+    def of_drafter(self, drafter: str) -> Blocks:
+        """The kinds of one drafter."""
+        return self._take(self._rows.get(drafter, []))
+
+    def _take(self, rows: list[int]) -> Blocks:
+        return Blocks([self.kinds[row] for row in rows], self.counts[:, rows], self.gated[rows])
+
+    @cached_property
+    def _rows(self) -> dict[str, list[int]]:
+        rows: dict[str, list[int]] = {}
+        for row, kind in enumerate(self.kinds):
+            rows.setdefault(kind.drafter, []).append(row)
+        return rows
+
+    @property
+    def drafters(self) -> list[str]:
+        """Whose they are, by name."""
+        return sorted(self._rows)
 
     def view(self, name: str) -> Mask:
         """The kinds of one of the VIEWS, of at least one token."""
@@ -76,10 +97,11 @@ class Blocks:
 
     def fates(self, mask: Mask | None = None) -> Fates:
         """The fates of the tokens of these blocks."""
-        n = {name: int(self.total(name, mask)[0]) for name in ("size", "gated", *_FATES.values())}
+        n = {name: int(self.total(name, mask)[0]) for name in ("size", *_FATES.values())}
+        gated = int(self.gated.sum() if mask is None else self.gated[mask].sum())
         return Fates(
-            proposed=n["gated"] + n["size"],
-            gated=n["gated"],
+            proposed=gated + n["size"],
+            gated=gated,
             submitted=n["size"],
             **{fate: n[column] for fate, column in _FATES.items()},
         )
@@ -91,35 +113,48 @@ class Blocks:
 
 
 class Tables:
-    """Everything in a tally, by kind."""
+    """Everything in a tally, by kind; or of it what is in one slice."""
 
-    def __init__(self, tally: Tally, wanted: Callable[[tuple[str, ...]], bool] = lambda _: True) -> None:
+    def __init__(self, tally: Tally, keys: Iterable[Key] | None = None) -> None:
         self.replicates = tally.replicates
-        order = sorted(tally.number, key=_order)
-        chosen = [key for key in order if wanted(key.slice)]
-        block_kinds = [key for key in chosen if isinstance(key, BlockKind)]
-        self.blocks = Blocks(block_kinds, tally.counts[:, [tally.number[key] for key in block_kinds]])
-        self._rounds = {key: tally.counts[:, tally.number[key]] for key in chosen if isinstance(key, RoundKind)}
-        self._sums = {key: tally.counts[:, tally.number[key]] for key in chosen if isinstance(key, SumKind)}
-        self._counts = {key: tally.counts[:, tally.number[key]] for key in chosen if isinstance(key, CountKind)}
-        self._engine = tally.engine
+        by_type: dict[type[Key], list[Any]] = {}
+        for key in sorted(tally.number if keys is None else keys, key=_order):
+            by_type.setdefault(type(key), []).append(key)
+        kinds: list[BlockKind] = by_type.get(BlockKind, [])
+        gated = [tally.number.get(GatedKind(kind.slice, kind._replace(slice=())), NONE) for kind in kinds]
+        self.blocks = Blocks(
+            kinds,
+            tally.counts[:, [tally.number[key] for key in kinds]],
+            np.array([0 if at == NONE else tally.counts[0, at] for at in gated], np.int64),
+        )
+        self._rounds = {key: tally.counts[:, tally.number[key]] for key in by_type.get(RoundKind, [])}
+        self._counts = {key: tally.counts[:, tally.number[key]] for key in by_type.get(CountKind, [])}
+        self._sums: dict[str, dict[str, dict[SumKind, Row]]] = {}  # by what is summed, and whose
+        for key in by_type.get(SumKind, []):
+            mine = self._sums.setdefault(key.name, {}).setdefault(key.drafter, {})
+            mine[key] = tally.counts[:, tally.number[key]]
+        self._engine: dict[str, dict[str, dict[tuple[str, int], int]]] = {}  # by drafter and window
+        for kind in sorted(tally.engine):
+            if kind.position <= MAX_POSITIONS:
+                counters = self._engine.setdefault(kind.drafter, {}).setdefault(kind.window, {})
+                counters[kind.name, kind.position] = tally.engine[kind]
 
-    @property
+    @cached_property
     def drafters(self) -> list[str]:
         """Every drafter with a block or an engine count, by name."""
-        return sorted({*self.blocks.drafters} | {kind.drafter for kind in self._engine})
+        return sorted({*self.blocks.drafters, *self._engine})
 
     def rounds(self, wanted: Callable[[RoundKind], bool]) -> Row:
         """Rounds of the kinds asked for."""
         return self._add(n for key, n in self._rounds.items() if wanted(key))
 
-    def sums(self, name: str, wanted: Callable[[SumKind], bool] = lambda _: True) -> Row:
-        """A sum over the kinds asked for."""
-        return self._add(n for key, n in self._sums.items() if key.name == name and wanted(key))
-
-    def real(self, name: str, wanted: Callable[[SumKind], bool] = lambda _: True) -> NDArray[np.float64]:
-        """A sum of probabilities, from fixed point."""
-        return self.sums(name, wanted) / UNIT
+    def sums(
+        self, name: str, flags: Callable[[int], bool] = lambda _: True, whose: Collection[str] | None = None
+    ) -> Row:
+        """A sum over the blocks or rounds of these drafters (all of them where none are given) with flags as asked for."""
+        mine = self._sums.get(name, {})
+        parts = mine.values() if whose is None else (mine[drafter] for drafter in whose if drafter in mine)
+        return self._add(n for part in parts for key, n in part.items() if flags(key.flags))
 
     def events(self, name: str) -> dict[str, Row]:
         """Counts of events that are no blocks, by value."""
@@ -131,20 +166,16 @@ class Tables:
 
     def engine(self, drafter: str) -> dict[str, dict[tuple[str, int], int]]:
         """Counters of an engine, by window, and by name and position, as far as positions are listed."""
-        out: dict[str, dict[tuple[str, int], int]] = {}
-        for kind in sorted(self._engine):
-            if kind.drafter == drafter and kind.position <= MAX_POSITIONS:
-                out.setdefault(kind.window, {})[kind.name, kind.position] = self._engine[kind]
-        return out
+        return self._engine.get(drafter, {})
 
     def _add(self, rows: Iterable[Row]) -> Row:
         return sum(rows, np.zeros(1 + self.replicates, np.int64))
 
 
-def of_view(name: str, drafter: str) -> Callable[[SumKind], bool]:
-    """Sums over a drafter's blocks in one of the VIEWS that flags can tell (`all`, `shared`, `independent`)."""
+def of_view(name: str) -> Callable[[int], bool]:
+    """Flags of the blocks in one of the VIEWS that flags can tell (`all`, `shared`, `independent`)."""
     bit = {"all": 0, "shared": SHARED, "independent": INDEPENDENT}[name]
-    return lambda key: key.drafter == drafter and key.flags & bit == bit
+    return lambda flags: flags & bit == bit
 
 
 def _order(key: Any) -> tuple[Any, ...]:

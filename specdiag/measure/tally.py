@@ -9,6 +9,7 @@ Sums of real numbers are kept in fixed point (`UNIT` for probabilities, nanoseco
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,28 +17,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specdiag.trace.blocks import Ints, Keys
+from specdiag.trace.chains import MAX_ANCESTORS
 
 UNIT = 1 << 30
-SHARED, INDEPENDENT, FIRST_OF_ROUND, UNJUDGED = 1, 2, 4, 8  # flags of a block
+KEYS_AT_ONCE = 8192
+SHARED, INDEPENDENT, FIRST_OF_ROUND, UNJUDGED, SOLO = 1, 2, 4, 8, 16  # flags of a block
 
 
 class BlockKind(NamedTuple):
-    """Blocks that are alike in everything the figures depend on. `path`: (drafter, tokens) of each ancestor; `cut`: index of the ancestor
-    at which the path ended, -1 where the verifier came through to this block."""
+    """Blocks that are alike in everything the figures depend on. `path`: (drafter, tokens) of each ancestor, up to one behind
+    MAX_ANCESTORS; `cut`: index of the ancestor at which the path ended, -1 where the verifier came through to this block; `culprit`: the
+    drafter whose token was refused there."""
 
     slice: tuple[str, ...]
     path: tuple[tuple[str, int], ...]
     drafter: str
+    culprit: str
     size: int
     accepted: int
     rejected: int
     own: int
     collateral: int
     committed: int
-    gated: int
     state: int
     cut: int
     flags: int
+
+    @property
+    def followed(self) -> bool:
+        """Whether `path` holds all ancestors."""
+        return len(self.path) <= MAX_ANCESTORS
+
+
+class GatedKind(NamedTuple):
+    """Gated tokens of one kind of blocks, whose own slice is left empty: their number is no part of the kind, since any block may have
+    another one."""
+
+    slice: tuple[str, ...]
+    of: BlockKind
 
 
 class RoundKind(NamedTuple):
@@ -80,48 +97,59 @@ class EngineKind(NamedTuple):
     position: int = 0
 
 
-Key = BlockKind | RoundKind | SumKind | CountKind
+Key = BlockKind | GatedKind | RoundKind | SumKind | CountKind
 Column = tuple[str, str, str]
 """What a request's count is of, whose (`drafter`, `shared`, or nobody's), and the drafter: apart, since a drafter may have any name."""
+
+
+Entries = tuple[Keys, Ints]
+"""Counts of some requests: a request that is not among them has none, so that a thousand drafters of a thousand requests cost no million."""
 
 
 class Requests:
     """Per request, a few counts that add: for means over requests, and to know requests that repeat."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[Keys, dict[Column, Ints]]] = []
-        self.pending = 0
+        self.keys: list[Keys] = []
+        self.columns: dict[Column, list[Entries]] = {}
+        self.settled = self.pending = 0  # entries when everything was last put together, and now
 
-    def add(self, keys: Keys, columns: dict[Column, Ints]) -> None:
+    def add(self, keys: Keys, columns: dict[Column, Entries]) -> None:
         """More counts of these requests; a request may come many times."""
-        self.parts.append((keys, columns))
-        self.pending += len(keys)
-        if self.pending > 2 * len(self.parts[0][0]) + 20_000:
+        self.keys.append(keys)
+        for column, entries in columns.items():
+            self.columns.setdefault(column, []).append(entries)
+        self.pending += len(keys) + sum(len(values) for _, values in columns.values())
+        if self.pending > 2 * self.settled + 100_000:
             self._compact()
 
     def merge(self, other: Requests) -> None:
         """Add another table."""
-        for keys, columns in other.parts:
-            self.add(keys, columns)
+        keys, columns = other.table()
+        self.add(keys, columns)
 
     def _compact(self) -> None:
-        if not self.parts:
-            return
-        keys, inverse = np.unique(np.concatenate([k for k, _ in self.parts]), return_inverse=True)
-        names = sorted({name for _, columns in self.parts for name in columns})
-        bounds = np.cumsum([0] + [len(k) for k, _ in self.parts])
-        merged = {name: np.zeros(len(keys), np.int64) for name in names}
-        for (_, columns), begin, end in zip(self.parts, bounds[:-1], bounds[1:], strict=True):
-            for name, values in columns.items():
-                with np.errstate(over="ignore"):
-                    np.add.at(merged[name], inverse[begin:end], values)
-        self.parts = [(keys, merged)]
-        self.pending = len(keys)
+        if len(self.keys) > 1:
+            self.keys = [np.unique(np.concatenate(self.keys))]
+        for column, parts in self.columns.items():
+            if len(parts) > 1:
+                self.columns[column] = [_summed(parts)]
+        self.pending = sum(map(len, self.keys)) + sum(len(keys) for [(keys, _)] in self.columns.values())
+        self.settled = self.pending
 
-    def table(self) -> tuple[Keys, dict[Column, Ints]]:
-        """Every request once, in the order of its key, with its counts."""
+    def table(self) -> tuple[Keys, dict[Column, Entries]]:
+        """Every request once, in the order of its key; and the counts, in the same order."""
         self._compact()
-        return self.parts[0] if self.parts else (np.empty(0, np.uint64), {})
+        keys = self.keys[0] if self.keys else np.empty(0, np.uint64)
+        return keys, {column: entries for column, [entries] in self.columns.items()}
+
+
+def _summed(parts: list[Entries]) -> Entries:
+    keys, number = np.unique(np.concatenate([k for k, _ in parts]), return_inverse=True)
+    total = np.zeros(len(keys), np.int64)
+    with np.errstate(over="ignore"):
+        np.add.at(total, number, np.concatenate([values for _, values in parts]))
+    return keys, total
 
 
 @dataclass(slots=True)
@@ -146,12 +174,35 @@ class Tally:
             grown = np.zeros((1 + self.replicates, max(64, 2 * len(self.number))), np.int64)
             grown[:, : self.counts.shape[1]] = self.counts
             self.counts = grown
-        self.counts[:, at] += counts
+        if len(at) and at[-1] - at[0] == len(at) - 1 and (np.diff(at) == 1).all():  # as where all of them are new
+            self.counts[:, at[0] : at[-1] + 1] += counts
+            return
+        for begin in range(0, len(at), KEYS_AT_ONCE):  # numpy takes the columns out and puts them back
+            self.counts[:, at[begin : begin + KEYS_AT_ONCE]] += counts[:, begin : begin + KEYS_AT_ONCE]
 
     def add_engine(self, counters: dict[EngineKind, int]) -> None:
         """Add counters of an engine."""
         for kind, number in counters.items():
             self.engine[kind] = self.engine.get(kind, 0) + number
+
+    def renamed(self, name: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Tally:
+        """The same counts under other names of the slices; what gets one name is added up. What an engine counts by itself is in no slice."""
+        names = {part: name(part) for part in {key.slice for key in self.number}}
+        out = Tally(self.replicates, requests=self.requests, engine=self.engine)
+        number = out.number
+        at = np.array(
+            [number.setdefault(key._replace(slice=names[key.slice]), len(number)) for key in self.number],
+            np.int64,
+        )
+        if len(number) == len(at):
+            out.counts = self.counts
+            return out
+        out.counts = np.zeros((1 + self.replicates, len(number)), np.int64)
+        for begin in range(0, len(at), KEYS_AT_ONCE):
+            order = begin + np.argsort(at[begin : begin + KEYS_AT_ONCE], kind="stable")
+            starts = np.flatnonzero(np.diff(at[order], prepend=-1))
+            out.counts[:, at[order[starts]]] += np.add.reduceat(self.counts[:, order], starts, axis=1)
+        return out
 
     def __iadd__(self, other: Tally) -> Tally:
         if self.replicates != other.replicates:
@@ -175,10 +226,10 @@ class Tally:
     def _canonical(self) -> object:
         keys, columns = self.requests.table()
         counted = {key: self.counts[:, at].tobytes() for key, at in self.number.items() if self.counts[:, at].any()}
-        return (
-            self.replicates,
-            counted,
-            keys.tobytes(),
-            {name: values.tobytes() for name, values in columns.items() if values.any()},
-            {kind: number for kind, number in self.engine.items() if number},
-        )
+        per_request = {
+            column: (requests[values != 0].tobytes(), values[values != 0].tobytes())
+            for column, (requests, values) in columns.items()
+            if values.any()
+        }
+        engine = {kind: number for kind, number in self.engine.items() if number}
+        return self.replicates, counted, keys.tobytes(), per_request, engine

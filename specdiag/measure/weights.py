@@ -8,11 +8,21 @@ machine gives the same request the same weight, and replicates are tallies that 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specdiag.trace.blocks import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Bootstrap replicates, and the seed of their weights."""
+
+    replicates: int = 0
+    seed: int = 0
+
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1

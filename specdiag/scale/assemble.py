@@ -11,8 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from specdiag.errors import EmptyInput, InputError, TraceError, shown
+from specdiag.measure.contributions import Held
 from specdiag.measure.count import CountedEvent, count, count_events
-from specdiag.measure.tally import Key, Tally
+from specdiag.measure.tally import Tally
 from specdiag.scale.collected import LINE_BITS, Collected, InputCount, Slices
 from specdiag.scale.engine import EngineCounts
 from specdiag.scale.shard import Shard, Task, is_ratio_test, no_blocks
@@ -27,6 +28,7 @@ from specdiag.trace.notes import CATALOGUE, END_OF_STREAM, Notes, Where
 PATIENCE = 32 << 20  # bytes of input
 EVIDENCE = ("proposal", "verdict", "tally", "consensus", "effect")  # types of events that a report can rest on
 NAMED = 5  # inputs, and types of events, that a message lists
+HELD_AT_MOST = 100_000  # contributions of border rounds, before they are added up: a few MB
 
 
 class Assembler:
@@ -46,6 +48,7 @@ class Assembler:
         self.waiting: list[tuple[int, Orphan]] = []
         self.counted: dict[tuple[object, ...], int] = {}  # votes and effects of late, by the bytes read when they came
         self.engine = EngineCounts()
+        self.held = Held(task.resampling)
 
     def begin(self, name: str) -> None:
         """What follows is of this input."""
@@ -154,19 +157,12 @@ class Assembler:
     def _merge(self, tally: Tally, epochs: Ints | None = None) -> None:
         """Add a tally whose slices are in the numbers of its segment, or, without `epochs`, of the whole input."""
         if self.slices.wanted:
-            renamed = Tally(tally.replicates)
-            for key, at in tally.number.items():
-                renamed.add([self._renamed(key, epochs)], tally.counts[:, at : at + 1])
-            renamed.requests, renamed.engine = tally.requests, tally.engine
-            tally = renamed
+            tally = tally.renamed(lambda part: self._slice_of_part(part[0], part[1], epochs))
         self.tally += tally
 
-    def _renamed(self, key: Key, epochs: Ints | None) -> Key:
-        branch, epoch = key.slice
+    def _slice_of_part(self, branch: str, epoch: str, epochs: Ints | None) -> tuple[str, ...]:
         number = int(epoch or 0)
-        return key._replace(
-            slice=self.slices.of(branch, self.headers.get(int(epochs[number]) if epochs is not None else number))
-        )
+        return self.slices.of(branch, self.headers.get(int(epochs[number]) if epochs is not None else number))
 
     def _settle(self, edges: Blocks, ghosts: Ghosts, flush: bool = False, ending: bool = False) -> None:
         """Settle what can be. `flush`: the input is at its end; `ending`: strict mode stops here, and what stands open may hold the first
@@ -177,8 +173,12 @@ class Assembler:
         self.waiting = self._keep_waiting(oldest, flush)
         known = Ghosts.concat([self.ghosts, ghosts])
         ledger = ledger_of(blocks, known, Border(oldest=oldest, flush=flush or ending))
-        tally, notes = count(ledger, self.task.resampling, self.task.slice_of(blocks.branches), self._by_ratio)
+        tally, notes = count(
+            ledger, self.task.resampling, self.task.slice_of(blocks.branches), self._by_ratio, self.held
+        )
         self._merge(tally)
+        if flush or self.held.size > HELD_AT_MOST:
+            self._merge(self.held.release())
         self.notes.merge(notes)
         self.open = ledger.open_blocks()
         left = ledger.ghosts(known)

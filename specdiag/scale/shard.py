@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from specdiag.measure.count import Resampling, SliceOf, count
+from specdiag.measure.count import SliceOf, count
 from specdiag.measure.tally import Tally
+from specdiag.measure.weights import Resampling
 from specdiag.trace.blocks import Blocks
 from specdiag.trace.codec import Codec
 from specdiag.trace.columns import Orphan

@@ -18,6 +18,9 @@ ALIVE, BEHIND, STOPPED = (
     2,
 )  # reached by the verifier; behind a refused token; behind a block that was not fully judged
 NONE = -1
+MAX_ANCESTORS = (
+    64  # of at least one token, that a path is followed over: a path a block would cost the square of a chain
+)
 FAR = 1 << 40
 
 
@@ -64,7 +67,10 @@ def counts_of(blocks: Blocks) -> Counts:
 
 @dataclass(slots=True)
 class Paths:
-    """Every path of ancestors that occurs, held once: `nodes[i]` is (path before, drafter, tokens of it that the next block extends)."""
+    """Every path of ancestors that occurs, held once: `nodes[i]` is (path before, drafter, tokens of it that the next block extends).
+
+    A path ends one ancestor behind MAX_ANCESTORS, so that it can be seen that there are more.
+    """
 
     nodes: list[tuple[int, int, int]] = field(default_factory=lambda: [(-1, -1, 0)])
     number: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -140,7 +146,10 @@ def chains_of(blocks: Blocks, counts: Counts, group: Ints) -> Chains:
         cut[rows] = np.where(ended, length[above], cut[above])
         culprit[rows] = np.where(refused, own[above], culprit[above])
         there = tokens > 0
-        path[rows] = np.where(there, paths.extend(path[above], own[above], offset), path[above])
+        path[rows] = path[above]
+        longer = there & (length[above] <= MAX_ANCESTORS)
+        if longer.any():
+            path[rows[longer]] = paths.extend(path[above[longer]], own[above[longer]], offset[longer])
         length[rows] = length[above] + there
         low[rows] = np.where(there, np.minimum(low[above], own[above]), low[above])
         high[rows] = np.where(there, np.maximum(high[above], own[above]), high[above])
@@ -155,7 +164,12 @@ def chains_of(blocks: Blocks, counts: Counts, group: Ints) -> Chains:
         shared=(~solo | after) & (blocks.size > 0),
         solo=solo,
         paths=paths,
-        faults={"parent_missing": stray, "parent_cycle": ~reached, "parent_gap": gap},
+        faults={
+            "parent_missing": stray,
+            "parent_cycle": ~reached,
+            "parent_gap": gap,
+            "chain_too_deep": (length > MAX_ANCESTORS) & (blocks.size > 0),
+        },
     )
 
 

@@ -139,6 +139,7 @@ _PATHS = {
     "parent_missing": "$.parent",
     "parent_cycle": "$.parent",
     "parent_gap": "$.start",
+    "chain_too_deep": "$.parent",
     "proposal_orphan": "$.id",
 }
 

@@ -62,6 +62,7 @@ CATALOGUE: dict[str, Kind] = {
     "proposal_orphan": Kind("info", "proposal without a verdict", "its tokens count as unjudged unless its chain says more"),
     "duplicate_line": Kind("info", "event logged more than once", "let one rank log; it counts once"),
     "id_reused": Kind("info", "proposal id used again", "make ids unique in the trace; they are told apart by request and order"),
+    "chain_too_deep": Kind("info", "block behind more than 64 others of its chain", "its tokens are counted; what follows a chain block by block (composition, a drafter's worth) is not given"),
     "judged_past_refusal": Kind("info", "positions judged behind the first refusal", "they are scored, not judged: each chain is judged up to its first refusal"),
     "unknown_field": Kind("info", "field that this release does not know", "kept on rewrite, not analysed"),
     "unknown_type": Kind("info", "event type that this release does not know", "kept on rewrite, not analysed"),
@@ -113,8 +114,11 @@ class Notes:
         number = len(listed) if count is None else count
         if number:
             self.counts[code] = self.counts.get(code, 0) + number
-            kept = _first([*self.places.get(code, []), *listed])
-            self.places[code] = [Where(line, cut(path), cut(text)) for line, path, text in kept]
+            kept = self.places.get(code, [])
+            # A line of 16 MiB may hold a problem every two bytes: what comes behind a full list is not sorted into it.
+            if len(kept) < KEPT_OF_A_LINE or any(place < kept[-1] for place in listed):
+                kept = _first([*kept, *listed])
+                self.places[code] = [Where(line, cut(path), cut(text)) for line, path, text in kept]
 
     def merge(self, other: Notes, line_offset: int = 0) -> None:
         """Add another's notes, whose lines start after `line_offset`."""
