@@ -79,6 +79,7 @@ class Verifier(Protocol):
 
     name: str
     tokenizer: Tokenizer
+    end: frozenset[int]  # tokens that end a text
 
     def score(self, context: Sequence[int], tokens: Sequence[int]) -> Rows:
         """p: (len(tokens) + 1, vocabulary), the law of the token behind the context and behind each of the tokens."""
