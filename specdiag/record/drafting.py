@@ -162,4 +162,3 @@ class _Growing:
         if not self.submitted:
             return Draft([], [], None, [], self.ms, gated=self.gated)
         return Draft(self.tokens, self.submitted, q, sizes, self.ms, self.gated)
-

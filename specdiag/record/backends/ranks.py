@@ -1,0 +1,49 @@
+"""Ranks in tiktoken's format (Llama 3, Qwen), as a tokenizer of the `tokenizers` library.
+
+A rank says when a token is merged, not out of what. The two parts are what merging by all lower ranks leaves of the token's own bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+from itertools import pairwise
+
+from specdiag.record.backends.hf_tokenizer import HfTokenizer, alphabet, byte_level, library
+
+PATTERN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+"""How Llama 3 splits a text before it merges."""
+
+
+def from_ranks(data: bytes, name: str, pattern: str = PATTERN) -> HfTokenizer:
+    """The tokenizer of a file with one token in base64 and its rank a line. Which pattern belongs to it the file does not say."""
+    ranks: dict[bytes, int] = {}
+    for line in data.split(b"\n"):
+        if line.strip():
+            word, number = line.split()
+            ranks[base64.b64decode(word, validate=True)] = int(number)
+    if sorted(ranks.values()) != list(range(len(ranks))) or len(ranks) < 256:
+        raise ValueError("ranks do not count up from 0")
+    letters = {byte: character for character, byte in alphabet().items()}
+
+    def written(token: bytes) -> str:
+        return "".join(letters[byte] for byte in token)
+
+    merges = []
+    for token, rank in sorted(ranks.items(), key=lambda item: item[1]):
+        parts = merged(token, ranks, rank)
+        if len(token) > 1 and len(parts) == 2:
+            merges.append((written(parts[0]), written(parts[1])))
+    vocabulary = {written(token): rank for token, rank in ranks.items()}
+    model = library().models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True)
+    return HfTokenizer(byte_level(model, pattern), name)
+
+
+def merged(token: bytes, ranks: dict[bytes, int], below: int) -> list[bytes]:
+    """What merging by the ranks below this one leaves of a token, lowest rank first."""
+    parts = [token[i : i + 1] for i in range(len(token))]
+    while len(parts) > 1:
+        rank, place = min((ranks.get(a + b, below), i) for i, (a, b) in enumerate(pairwise(parts)))
+        if rank >= below:
+            break
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]
+    return parts
