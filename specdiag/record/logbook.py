@@ -63,7 +63,7 @@ class Logbook:
                     parent=ids[-1] if ids else None,
                     start=entry.chain.start + block.offset,
                     tokens=draft.tokens,
-                    submitted=None if draft.tokens == draft.submitted else draft.submitted,
+                    submitted=None if self._untranslated(block) else draft.submitted,
                     bytes=draft.sizes,
                     submitted_bytes=[len(self.tokenizer.token_bytes(token)) for token in draft.submitted],
                     q=None if chosen is None else chosen.tolist(),
@@ -99,6 +99,9 @@ class Logbook:
             ms=round(chain.ms, 3) if first and self.times else None,
             context=chain.start + begin,
         )
+
+    def _untranslated(self, block: Block) -> bool:
+        return block.member.tokenizer == self.tokenizer.fingerprint and block.draft.tokens == block.draft.submitted
 
     @staticmethod
     def _ending(chain: Chain) -> int:

@@ -80,7 +80,7 @@ def test_an_end_of_text_ends_the_output() -> None:
     assert excess(counts, law(verifier, PROMPTS[0], 3)) < 1
 
 
-def _no_residual(
+def no_residual(
     rule: Rule, tokens: Sequence[int], q: Sequence[Law | None], p: Rows, rng: np.random.Generator
 ) -> Ruling:
     """Corrects from p, not from what the refusal leaves over."""
@@ -109,7 +109,7 @@ def _stale_bonus(
     return replace(ruling, token=draw(p[-2], rng.random())) if ruling.kind == "bonus" else ruling
 
 
-@pytest.mark.parametrize("fault", [_no_residual, _other_q, _lenient, _stale_bonus])
+@pytest.mark.parametrize("fault", [no_residual, _other_q, _lenient, _stale_bonus])
 def test_a_faulty_sampler_is_caught(fault: Callable[..., Ruling]) -> None:
     """The test that an exact loop passes fails with each of four faults planted."""
     counts = emitted(members("same", tokens=1), JUDGE, PROMPTS[0], draws=2000, judged=fault)

@@ -18,7 +18,7 @@ from specdiag.record.verify import Judge, Rule, judge
 from specdiag.record.vocabulary import fingerprint
 
 VERIFIER = (b"a", b"b", b"c", b" ", b"ab", b"bc", b"a b", "é".encode()[:1], "é".encode()[1:], "é".encode(), b"c a")
-OTHER = (b"a", b"b", b"c", b" ", b"ba", b"bc", b" a", "é".encode()[:1], "é".encode()[1:], "éa".encode())
+OTHER = (b"a", b"b", b"c", b" ", b"ba", b"bc", b" a", "é".encode()[:1], "é".encode()[1:], "éa".encode(), "é".encode())
 
 
 class ToyTokenizer:

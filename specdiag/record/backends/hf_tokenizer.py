@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from specdiag.errors import MissingExtra, UsageError
+from specdiag.errors import MissingExtra, SpecdiagError, UsageError
 from specdiag.record.backends import corpus
 from specdiag.record.vocabulary import fingerprint
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_WAYS = "Give bpe:SIZE, a tokenizer.json or its folder, or llama3:FILE or qwen:FILE with ranks."
 
 
 @cache
@@ -47,7 +47,7 @@ class HfTokenizer:
         self._inner = inner
         inner.encode_special_tokens = True  # written out in a text they are plain text
         self.name = name
-        self.size = inner.get_vocab_size(with_added_tokens=True)
+        self.size = max(inner.get_vocab(with_added_tokens=True).values()) + 1  # ids may have gaps
         self._bytes = _table(inner, self.size)
         self._single = {data: token for token, data in enumerate(self._bytes) if len(data) == 1}
         self.fingerprint = fingerprint(self._bytes)
@@ -148,40 +148,38 @@ def trained(size: int, part: str = "all") -> HfTokenizer:
 
 @cache
 def load(spec: str) -> HfTokenizer:
-    """A tokenizer by its word on the command line: `bpe:SIZE`, `bpe:SIZE@I/N` (trained on a part of the corpus), or a file:
-    tokenizer.json, a folder with it or with vocab.json and merges.txt, or ranks in tiktoken's format."""
+    """A tokenizer by its word on the command line: `bpe:SIZE`, `bpe:SIZE@I/N` (trained on a part of the corpus), tokenizer.json or a
+    folder with it or with GPT-2's two files, `llama3:FILE` or `qwen:FILE` (ranks in tiktoken's format)."""
     kind, _, rest = spec.partition(":")
     if kind == "bpe":
         size, _, part = rest.partition("@")
         if not size.isdecimal():
             raise UsageError(f"tokenizer={spec}: no size", "Give for example bpe:2000.")
         return trained(int(size), part or "all")
-    return _from_file(Path(rest if kind == "file" else spec))
+    try:
+        return _ranks(Path(rest), kind) if kind in ("llama3", "qwen") else _from_file(Path(spec))
+    except OSError as error:
+        raise UsageError(f"tokenizer={spec}: {error.strerror or error}", _WAYS) from error
+    except SpecdiagError:
+        raise
+    except Exception as error:  # the library raises bare ones
+        raise UsageError(f"tokenizer={spec}: not readable: {error}", _WAYS) from error
+
+
+def _ranks(path: Path, kind: str) -> HfTokenizer:
+    from specdiag.record.backends.ranks import PATTERNS, from_ranks
+
+    return from_ranks(path.read_bytes(), kind, PATTERNS[kind])
 
 
 def _from_file(path: Path) -> HfTokenizer:
-    hf = library()
-    try:
-        if path.is_dir() and (path / "tokenizer.json").is_file():
-            return from_json((path / "tokenizer.json").read_text(encoding="utf-8"), path.name)
-        if path.is_dir():
-            vocabulary, merges = _pair(path)
-            return HfTokenizer(byte_level(hf.models.BPE.from_file(str(vocabulary), str(merges))), path.name)
-        if path.suffix == ".json":
-            return from_json(path.read_text(encoding="utf-8"), path.stem)
-        from specdiag.record.backends.ranks import from_ranks
-
-        return from_ranks(path.read_bytes(), path.stem)
-    except OSError as error:
-        raise UsageError(
-            f"tokenizer={path}: {error.strerror or error}", "Give bpe:SIZE, or a file or folder of a tokenizer."
-        ) from error
-    except UsageError:
-        raise
-    except Exception as error:  # the library raises bare exceptions
-        raise UsageError(
-            f"tokenizer={path}: not readable: {error}", "Give a tokenizer.json, or GPT-2's two files."
-        ) from error
+    if path.is_dir() and not (path / "tokenizer.json").is_file():
+        vocabulary, merges = _pair(path)
+        for file in (vocabulary, merges):
+            file.stat()  # the library's own error has no file name
+        return HfTokenizer(byte_level(library().models.BPE.from_file(str(vocabulary), str(merges))), path.name)
+    file = path / "tokenizer.json" if path.is_dir() else path
+    return from_json(file.read_text(encoding="utf-8"), path.name if path.is_dir() else path.stem)
 
 
 def _pair(folder: Path) -> tuple[Path, Path]:

@@ -10,12 +10,15 @@ from itertools import pairwise
 
 from specdiag.record.backends.hf_tokenizer import HfTokenizer, alphabet, byte_level, library
 
-PATTERN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-"""How Llama 3 splits a text before it merges."""
+_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+PATTERNS = {"llama3": _SPLIT % "{1,3}", "qwen": _SPLIT % ""}
+"""How the owners of such files split a text before they merge; the files do not say it."""
 
 
-def from_ranks(data: bytes, name: str, pattern: str = PATTERN) -> HfTokenizer:
-    """The tokenizer of a file with one token in base64 and its rank a line. Which pattern belongs to it the file does not say."""
+def from_ranks(data: bytes, name: str, pattern: str) -> HfTokenizer:
+    """The tokenizer of a file with one token in base64 and its rank a line."""
     ranks: dict[bytes, int] = {}
     for line in data.split(b"\n"):
         if line.strip():
