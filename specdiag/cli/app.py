@@ -76,7 +76,9 @@ def schema(what: Analyze.what) -> None:
     run(what.value)
 
 
-@app.command()
+@app.command(
+    epilog="Example: specdiag record --drafter near=ngram:order=2 --verifier ngram:order=4 --prompts corpus:4 -o trace.jsonl"
+)
 def record(
     drafter: Record.drafters,
     verifier: Record.verifier,
@@ -96,10 +98,7 @@ def record(
     show: Record.show = False,
     quiet: Record.quiet = False,
 ) -> None:
-    """Make a trace of a real run: drafters and a verifier that run here, exactly verified.
-
-    specdiag record -d near=ngram:order=3,tokenizer=bpe:2000 --verifier ngram:order=5,tokenizer=bpe:2000 --prompts corpus:4 -o trace.jsonl
-    """
+    """Make a trace of a real run: drafters and a verifier that run here, exactly verified."""
     from specdiag.cli.record import Asked, run
 
     run(

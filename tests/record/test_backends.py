@@ -46,7 +46,7 @@ def test_special_tokens_in_a_text_are_text() -> None:
     inner.add_tokens(["plain words"])
     tokenizer = HfTokenizer(inner, "x")
     ids = tokenizer.encode(b"a<|end|> plain words")
-    special, plain = inner.token_to_id("<|end|>"), inner.token_to_id("plain words")
+    special, plain = (inner.get_vocab()[name] for name in ("<|end|>", "plain words"))
     assert tokenizer.token_bytes(special) == b""
     assert tokenizer.token_bytes(plain) == b"plain words"
     assert special not in ids
@@ -100,6 +100,14 @@ def test_ranks_and_merges_are_one_tokenizer(tmp_path: Path) -> None:
     assert ranks.fingerprint == merges.fingerprint != trained.fingerprint
     for text in corpus.training("1/8"):
         assert ranks.encode(text.encode()) == merges.encode(text.encode())
+    vocabulary = [
+        {"rank": i, "token_bytes": base64.b64encode(merges.token_bytes(i)).decode()} for i in range(merges.size)
+    ]
+    config = {"pattern": PATTERNS["llama3"], "default_vocab_size": 603, "default_num_special_tokens": 7}
+    (tmp_path / "tekken.json").write_text(json.dumps({"config": config, "vocab": vocabulary}))
+    tekken = hf_tokenizer.load(f"tekken:{tmp_path / 'tekken.json'}")
+    assert [tekken.token_bytes(i) for i in (0, 6, 7, 602)] == [b"", b"", merges.token_bytes(0), merges.token_bytes(595)]
+    assert joined(tekken, tekken.encode(b"<special 3> if x:")) == b"<special 3> if x:"
     (tmp_path / "x.tiktoken").write_bytes(b"\n".join(lines[1:]))
     with pytest.raises(UsageError, match="count up"):
         hf_tokenizer.load(f"qwen:{tmp_path / 'x.tiktoken'}")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from specdiag.record import rounds
 from specdiag.record.drafting import ModelVerifier
 from specdiag.record.lines import Line, Member, Streams
+from specdiag.record.protocols import Tokenizer
 from specdiag.record.topology import Topology, chains
 from specdiag.record.verify import Judge, Rule, judge
 from specdiag.record.vocabulary import fingerprint
@@ -53,7 +54,7 @@ class ToyModel:
         self, tokenizer: ToyTokenizer, seed: int, spread: float = 1.5, end: frozenset[int] = frozenset()
     ) -> None:
         self.name = f"toy {seed}"
-        self.tokenizer = tokenizer
+        self.tokenizer: Tokenizer = tokenizer
         self.end = end
         self._row = functools.cache(lambda *last: _weights(tokenizer.size, (seed, *last), spread))
 

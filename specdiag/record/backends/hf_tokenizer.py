@@ -18,7 +18,7 @@ from specdiag.record.backends import corpus
 from specdiag.record.vocabulary import fingerprint
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_WAYS = "Give bpe:SIZE, a tokenizer.json or its folder, or llama3:FILE or qwen:FILE with ranks."
+_WAYS = "Give bpe:SIZE, a tokenizer.json or its folder, or llama3:FILE, qwen:FILE or tekken:FILE."
 
 
 @cache
@@ -149,7 +149,7 @@ def trained(size: int, part: str = "all") -> HfTokenizer:
 @cache
 def load(spec: str) -> HfTokenizer:
     """A tokenizer by its word on the command line: `bpe:SIZE`, `bpe:SIZE@I/N` (trained on a part of the corpus), tokenizer.json or a
-    folder with it or with GPT-2's two files, `llama3:FILE` or `qwen:FILE` (ranks in tiktoken's format)."""
+    folder with it or with GPT-2's two files, `llama3:FILE` or `qwen:FILE` (ranks in tiktoken's format), `tekken:FILE`."""
     kind, _, rest = spec.partition(":")
     if kind == "bpe":
         size, _, part = rest.partition("@")
@@ -157,7 +157,7 @@ def load(spec: str) -> HfTokenizer:
             raise UsageError(f"tokenizer={spec}: no size", "Give for example bpe:2000.")
         return trained(int(size), part or "all")
     try:
-        return _ranks(Path(rest), kind) if kind in ("llama3", "qwen") else _from_file(Path(spec))
+        return _ranks(Path(rest), kind) if kind in ("llama3", "qwen", "tekken") else _from_file(Path(spec))
     except OSError as error:
         raise UsageError(f"tokenizer={spec}: {error.strerror or error}", _WAYS) from error
     except SpecdiagError:
@@ -167,8 +167,10 @@ def load(spec: str) -> HfTokenizer:
 
 
 def _ranks(path: Path, kind: str) -> HfTokenizer:
-    from specdiag.record.backends.ranks import PATTERNS, from_ranks
+    from specdiag.record.backends.ranks import PATTERNS, from_ranks, from_tekken
 
+    if kind == "tekken":
+        return from_tekken(path.read_bytes(), kind)
     return from_ranks(path.read_bytes(), kind, PATTERNS[kind])
 
 
