@@ -68,7 +68,14 @@ def test_the_paths_of_a_chain_are_bounded(length: int, tmp_path: Path) -> None:
 
 def test_positions_reached_are_listed_up_to_a_limit(tmp_path: Path) -> None:
     """A counter of an engine for ever more positions is read up to the last position that is listed."""
-    tally = {"type": "tally", "drafter": "code", "window": "interval", "rounds": 9, "proposed": 45_000, "accepted": 45_000}
+    tally = {
+        "type": "tally",
+        "drafter": "code",
+        "window": "interval",
+        "rounds": 9,
+        "proposed": 45_000,
+        "accepted": 45_000,
+    }
     events = [build.header(), tally | {"reached": [9] * 5000}]
     (code, _) = analyze(write(tmp_path / "t.jsonl", events), PLAIN).drafters
     assert sum(name.startswith("engine_position_reach") for name in code.engine_counts) == MAX_POSITIONS

@@ -1,0 +1,1 @@
+"""Recorders that hook into other people's programs."""

@@ -1,0 +1,1 @@
+"""Simulated traces, from a mechanism with stated parameters."""
