@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from specdiag.cli.options import Analyze, Format
+from specdiag.cli.options import Analyze, Format, Map, Record, Rule, Topology
 from specdiag.errors import SpecdiagError
 from specdiag.version import __version__
 
@@ -74,6 +74,54 @@ def schema(what: Analyze.what) -> None:
     from specdiag.cli.schema import run
 
     run(what.value)
+
+
+@app.command(
+    epilog="Example: specdiag record --drafter near=ngram:order=2 --verifier ngram:order=4 --prompts corpus:4 -o trace.jsonl"
+)
+def record(
+    drafter: Record.drafters,
+    verifier: Record.verifier,
+    prompts: Record.prompts,
+    output: Record.output,
+    topology: Record.topology = Topology.chain,
+    partition: Record.partition = False,
+    rule: Record.rule = Rule.rejection,
+    map: Record.map = Map.intersection,
+    max_tokens: Record.max_tokens = 64,
+    rounds: Record.rounds = None,
+    quorum: Record.quorum = None,
+    step_tokens: Record.step_tokens = 6,
+    seed: Record.seed = 0,
+    label: Record.label = None,
+    times: Record.times = True,
+    show: Record.show = False,
+    quiet: Record.quiet = False,
+) -> None:
+    """Make a trace of a real run: drafters and a verifier that run here, exactly verified."""
+    from specdiag.cli.record import Asked, run
+
+    run(
+        Asked(
+            drafters=drafter,
+            verifier=verifier,
+            prompts=prompts,
+            output=output,
+            topology=topology.value,
+            partition=partition,
+            rule=rule.value,
+            mapping=map.value,
+            max_tokens=max_tokens,
+            rounds=rounds,
+            quorum=quorum,
+            step_tokens=step_tokens,
+            seed=seed,
+            labels=label or [],
+            times=times,
+            show=show,
+            quiet=quiet,
+        )
+    )
 
 
 def main() -> NoReturn:

@@ -24,6 +24,30 @@ class What(StrEnum):
     report = "report"
 
 
+class Topology(StrEnum):
+    """Arrangements of the drafters in a recording."""
+
+    chain = "chain"
+    branches = "branches"
+    turns = "turns"
+    shadow = "shadow"
+
+
+class Rule(StrEnum):
+    """Rules of verification that the recording loop has."""
+
+    rejection = "rejection"
+    exact_match = "exact-match"
+    greedy = "greedy"
+
+
+class Map(StrEnum):
+    """Ways between two tokenizers."""
+
+    intersection = "intersection"
+    string = "string"
+
+
 class Analyze:
     """Options of `analyze`; other commands share some."""
 
@@ -65,3 +89,63 @@ class Analyze:
     ]
     quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary and no progress on standard error.")]
     what = Annotated[What, typer.Argument(help="What to print the schema of.")]
+
+
+class Record:
+    """Options of `record`."""
+
+    drafters = Annotated[
+        list[str],
+        typer.Option(
+            "--drafter",
+            "-d",
+            metavar="NAME=KIND:OPTIONS",
+            help="A drafter, once for each: ngram, transformers, llama-cpp or lookup, with options key=value and commas between. "
+            "Of all: tokens, temperature, top_k, top_p, map. Of ngram: order, tokenizer, corpus.",
+        ),
+    ]
+    verifier = Annotated[
+        str, typer.Option("--verifier", metavar="KIND:OPTIONS", help="The verifier, in the same words.")
+    ]
+    prompts = Annotated[
+        str,
+        typer.Option(
+            "--prompts",
+            metavar="FILE",
+            help='Prompts, one a line or {"id": ..., "prompt": ...} a line; or corpus:N for N out of Python\'s own library.',
+        ),
+    ]
+    output = Annotated[Path, typer.Option("--output", "-o", help="The trace to write (.jsonl, .jsonl.gz, .jsonl.zst).")]
+    topology = Annotated[
+        Topology,
+        typer.Option(
+            "--topology",
+            help="chain: all drafters extend one shared prefix in turn. branches: each has a line of its own. turns: one a round. "
+            "shadow: all on each prefix, one kept in turn.",
+        ),
+    ]
+    partition = Annotated[
+        bool, typer.Option("--partition", help="Blocks of different tokenizers never share a chain; they take turns.")
+    ]
+    rule = Annotated[Rule, typer.Option("--rule", help="How the verifier judges.")]
+    map = Annotated[
+        Map, typer.Option("--map", help="From another tokenizer: the tokens that both have, or the string split anew.")
+    ]
+    max_tokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Output tokens of a request.")]
+    rounds = Annotated[
+        int | None, typer.Option("--rounds", min=1, help="Rounds of a request or branch, if fewer.", show_default=False)
+    ]
+    quorum = Annotated[
+        int | None,
+        typer.Option("--quorum", min=1, help="Equal votes that a step of the branches needs.", show_default=False),
+    ]
+    step_tokens = Annotated[int, typer.Option("--step-tokens", min=1, help="Tokens of a step that ends in a vote.")]
+    seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every draw.")]
+    label = Annotated[
+        list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="A label of the trace, once for each.")
+    ]
+    times = Annotated[
+        bool, typer.Option("--times/--no-times", help="Log times; without them equal commands write equal bytes.")
+    ]
+    show = Annotated[bool, typer.Option("--show", help="Print prompts with their output.")]
+    quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary on standard error.")]

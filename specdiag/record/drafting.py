@@ -50,21 +50,24 @@ class ModelDrafter:
     def propose(self, context: bytes, n: int, rng: np.random.Generator) -> Draft:
         """At most `n` tokens behind these bytes; none where they cannot be split, or the drafter knows no token that goes on from them."""
         begin = time.perf_counter()
-        whole, tail = split_incomplete(context)
         try:
-            ids = self.model.tokenizer.encode(whole)
+            draft = self._written(context, n, rng) if self.by_string else self._shared(context, n, rng)
         except ValueError:
             return NOTHING
-        draft = self._written(ids, tail, n, rng) if self.by_string else self._shared(ids, tail, n, rng)
         draft.ms = (time.perf_counter() - begin) * 1e3
         return draft.frozen(self.model.tokenizer)
 
-    def _shared(self, ids: list[int], tail: bytes, n: int, rng: np.random.Generator) -> _Growing:
+    def _shared(self, context: bytes, n: int, rng: np.random.Generator) -> _Growing:
         """Draw tokens that both vocabularies have."""
         draft = _Growing()
+        whole, tail = split_incomplete(context)
+        ids = self.model.tokenizer.encode(whole)
         while len(draft.submitted) < n:
             pairs = self.crossing.pairs(tail)
             row, share = pairs.law(self._law(ids + draft.tokens))
+            if share == 0 and tail:  # no token spans the cut: show its bytes after all
+                ids, tail = self.model.tokenizer.encode(context), b""
+                continue
             if share == 0:
                 break
             token = draw(row, rng.random())
@@ -76,9 +79,11 @@ class ModelDrafter:
                 break
         return draft
 
-    def _written(self, ids: list[int], tail: bytes, n: int, rng: np.random.Generator) -> _Growing:
+    def _written(self, context: bytes, n: int, rng: np.random.Generator) -> _Growing:
         """Draw the drafter's own tokens, and split their whole characters anew."""
         draft, text = _Growing(), b""
+        whole, tail = split_incomplete(context)
+        ids = self.model.tokenizer.encode(whole)
         while len(draft.tokens) < n:
             law = self._law(ids + draft.tokens)
             if len(text) < len(tail):
@@ -91,10 +96,7 @@ class ModelDrafter:
             draft.tokens.append(token)
             text += self.model.tokenizer.token_bytes(token)
         said = split_incomplete(text)[0][len(tail) :]
-        try:
-            split = self.crossing.target.encode(said)
-        except ValueError:
-            return _Growing()
+        split = self.crossing.target.encode(said)
         draft.submitted, draft.gated = split[:n], len(split[n:])
         return draft
 
@@ -162,4 +164,3 @@ class _Growing:
         if not self.submitted:
             return Draft([], [], None, [], self.ms, gated=self.gated)
         return Draft(self.tokens, self.submitted, q, sizes, self.ms, self.gated)
-

@@ -35,7 +35,8 @@ def laws(logits: NDArray[np.float32], sampling: Sampling) -> Rows:
     weights /= weights.sum(axis=1, keepdims=True)
     if sampling.top_p < 1:
         weights = np.array([_nucleus(row, sampling.top_p) for row in weights])
-    return weights
+    law: Rows = weights
+    return law
 
 
 def _nucleus(law: Law, top_p: float) -> Law:
@@ -44,7 +45,8 @@ def _nucleus(law: Law, top_p: float) -> Law:
     keep = order[: int(np.searchsorted(np.cumsum(law[order]), top_p)) + 1]
     cut = np.zeros_like(law)
     cut[keep] = law[keep]
-    return cut / cut.sum()
+    cut /= cut.sum()
+    return cut
 
 
 def points(tokens: NDArray[np.intp], size: int) -> Rows:

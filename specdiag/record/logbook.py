@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from specdiag.record.laws import Law
 from specdiag.record.lines import Line
-from specdiag.record.protocols import Tokenizer
+from specdiag.record.protocols import Rows, Tokenizer
 from specdiag.record.rounds import Block, Chain
 from specdiag.record.verify import Rule
 from specdiag.trace.recorder import Recorder
@@ -51,7 +52,7 @@ class Logbook:
         ids: list[str] = []
         for block in entry.chain.blocks:
             draft = block.draft
-            chosen = None if draft.q is None else draft.q[np.arange(len(draft.submitted)), draft.submitted]
+            chosen = None if draft.q is None else _of(draft.q, draft.submitted)
             ids.append(
                 self.recorder.propose(
                     request=entry.request,
@@ -62,10 +63,10 @@ class Logbook:
                     parent=ids[-1] if ids else None,
                     start=entry.chain.start + block.offset,
                     tokens=draft.tokens,
-                    submitted=None if draft.tokens == draft.submitted else draft.submitted,
+                    submitted=None if self._untranslated(block) else draft.submitted,
                     bytes=draft.sizes,
                     submitted_bytes=[len(self.tokenizer.token_bytes(token)) for token in draft.submitted],
-                    q=chosen,
+                    q=None if chosen is None else chosen.tolist(),
                     gated=draft.gated or None,
                     context_digest=digest(block.context),
                     ms=round(draft.ms, 3) if self.times else None,
@@ -80,7 +81,7 @@ class Logbook:
         committed = 0 if lost else _within(len(chain.output) - begin, accepted)
         u = ruling.u[begin : begin + len(tokens)]
         p = chain.p[begin : begin + len(tokens)]
-        scored = p[np.arange(len(tokens)), tokens]
+        scored = _of(p, tokens)
         emitted = last and len(chain.output) > ruling.accepted
         self.recorder.verdict(
             name,
@@ -88,7 +89,7 @@ class Logbook:
             judged=len(u),
             committed=committed,
             stop=_stop(chain, lost=lost, short=committed < accepted, last=last),
-            p=scored,
+            p=scored.tolist(),
             u=u if any(value is not None for value in u) else None,
             gap=_gaps(p, scored) if self.rule is Rule.greedy else None,
             next_token=ruling.token if emitted else None,
@@ -99,12 +100,22 @@ class Logbook:
             context=chain.start + begin,
         )
 
+    def _untranslated(self, block: Block) -> bool:
+        return block.member.tokenizer == self.tokenizer.fingerprint and block.draft.tokens == block.draft.submitted
+
     @staticmethod
     def _ending(chain: Chain) -> int:
         """The block at which the chain ended: that of the refusal, else the last one."""
         if chain.ruling.kind == "bonus":
             return len(chain.blocks) - 1
-        return max(i for i, block in enumerate(chain.blocks) if block.offset <= chain.ruling.accepted and block.draft.submitted)
+        return max(
+            i for i, block in enumerate(chain.blocks) if block.offset <= chain.ruling.accepted and block.draft.submitted
+        )
+
+
+def _of(rows: Rows, tokens: Sequence[int]) -> Law:
+    """The probability of each token in its row."""
+    return rows[np.arange(len(tokens)), np.array(tokens, dtype=np.intp)]
 
 
 def digest(data: bytes) -> str:
@@ -126,7 +137,7 @@ def _stop(chain: Chain, *, lost: bool, short: bool, last: bool) -> str | None:
     return chain.stop if last else None
 
 
-def _gaps(p: np.ndarray[tuple[int, ...], np.dtype[np.float64]], scored: Sequence[float]) -> list[float | None]:
+def _gaps(p: Rows, scored: Law) -> list[float | None]:
     """ln of the likeliest token's probability over the submitted one's; None where that has none."""
     best = p.max(axis=1)
     return [float(np.log(top / own)) if own > 0 else None for top, own in zip(best, scored, strict=True)]

@@ -61,7 +61,9 @@ def _begun(plan: Plan, number: int, prompt: Prompt) -> Line:
     try:
         context = plan.verifier.tokenizer.encode(prompt.text)
     except ValueError as error:
-        raise UsageError(f"prompt {prompt.id}: {error}", "Give a prompt that the verifier's tokenizer can split.") from error
+        raise UsageError(
+            f"prompt {prompt.id}: {error}", "Give a prompt that the verifier's tokenizer can split."
+        ) from error
     if not context:
         raise UsageError(f"prompt {prompt.id} is empty", "Give some text to go on from.")
     return Line(prompt.id, context, prompt.text, plan.max_tokens, Streams(plan.seed, number))

@@ -36,9 +36,7 @@ class Ruling:
 Judge = Callable[[Rule, Sequence[int], Sequence[Law | None], Rows, np.random.Generator], Ruling]
 
 
-def judge(
-    rule: Rule, tokens: Sequence[int], q: Sequence[Law | None], p: Rows, rng: np.random.Generator
-) -> Ruling:
+def judge(rule: Rule, tokens: Sequence[int], q: Sequence[Law | None], p: Rows, rng: np.random.Generator) -> Ruling:
     """Judge `tokens` in order, up to the first refusal. `q[i]` is the whole law that token i was drawn from: under `rejection` a token
     without one is kept if it equals the verifier's own draw."""
     uniforms: list[float | None] = []

@@ -60,7 +60,7 @@ class Pairs:
     def law(self, own_law: Law) -> tuple[Law, float]:
         """A drafter's law on the verifier's vocabulary, restricted to what both share and renormalised, and the share that it kept;
         lossless with this law as q (Timor et al. 2025, algorithm 4)."""
-        row = np.bincount(self.target, weights=own_law[self.own], minlength=self.size)
+        row: Law = np.bincount(self.target, weights=own_law[self.own], minlength=self.size).astype(np.float64)
         share = float(row.sum())
         return (row / share if share > 0 else row), share
 
@@ -95,7 +95,9 @@ class Crossing:
             for token in reversed(range(self.target.size)):  # of equal ones the first stays
                 self._by_bytes[self.target.token_bytes(token)] = token
             self._by_bytes.pop(b"", None)
-        own, target, first = [], [], {}
+        own: list[int] = []
+        target: list[int] = []
+        first: dict[int, int] = {}
         for token in range(self.own.size):
             data = self.own.token_bytes(token)
             match = self._by_bytes.get(data[len(tail) :]) if data.startswith(tail) else None

@@ -1,0 +1,184 @@
+"""`specdiag record`."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from specdiag.cli import terminal
+from specdiag.cli.analyze import counted
+from specdiag.errors import InputError, MissingExtra, UsageError
+from specdiag.record import prompts as prompt_files
+from specdiag.record import setup
+from specdiag.record.lines import Line, Prompt
+from specdiag.record.logbook import Logbook
+from specdiag.record.loop import Plan, record
+from specdiag.record.topology import Topology
+from specdiag.record.verify import Rule
+from specdiag.record.vocabulary import Mapping
+from specdiag.record.votes import Voting
+from specdiag.trace.recorder import Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of the command."""
+
+    drafters: Sequence[str]
+    verifier: str
+    prompts: str
+    output: Path
+    topology: str
+    partition: bool
+    rule: str
+    mapping: str
+    max_tokens: int
+    rounds: int | None
+    quorum: int | None
+    step_tokens: int
+    seed: int
+    labels: Sequence[str]
+    times: bool
+    show: bool
+    quiet: bool
+
+
+def run(asked: Asked) -> None:
+    """Load, record, say what was written."""
+    gc.freeze()
+    gc.enable()
+    own_labels, rule = _labels(asked), Rule(asked.rule.replace("-", "_"))
+    voting = _voting(asked)
+    _writable(asked)
+    prompts = prompt_files.load(asked.prompts)
+    people = setup.cast(asked.drafters, asked.verifier, rule, Mapping(asked.mapping))
+    plan = Plan(
+        members=people.members,
+        verifier=people.verifier,
+        rule=rule,
+        topology=Topology(asked.topology),
+        partition=asked.partition,
+        max_tokens=asked.max_tokens,
+        max_rounds=asked.rounds,
+        voting=voting,
+        seed=asked.seed,
+    )
+    lines = _recorded(asked, plan, people, prompts, own_labels)
+    if asked.show:
+        for line in lines:
+            terminal.write(_shown(line), None)
+    if not asked.quiet:
+        tokens = sum(asked.max_tokens - line.room for line in lines)
+        terminal.say(
+            f"specdiag: {counted(len(prompts), 'request')}, {counted(tokens, 'token')}, written to {asked.output}"
+        )
+
+
+def _recorded(
+    asked: Asked, plan: Plan, people: setup.Cast, prompts: Sequence[Prompt], own_labels: dict[str, str]
+) -> list[Line]:
+    header = setup.header(people, plan.rule, _settings(asked) | own_labels, prompts)
+    with _trace_file(asked.output) as path, Recorder(path, **header) as recorder:
+        return record(plan, prompts, Logbook(recorder, people.verifier.tokenizer, plan.rule, asked.times))
+
+
+def _settings(asked: Asked) -> dict[str, str]:
+    settings = {
+        "topology": asked.topology,
+        "partition": str(asked.partition).lower(),
+        "seed": str(asked.seed),
+        "max_tokens": str(asked.max_tokens),
+    }
+    if asked.rounds is not None:
+        settings["rounds"] = str(asked.rounds)
+    if asked.quorum is not None:
+        settings |= {"quorum": str(asked.quorum), "step_tokens": str(asked.step_tokens)}
+    return settings
+
+
+def _labels(asked: Asked) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for item in asked.labels:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--label {item}: no name", "Give NAME=VALUE.")
+        labels[name] = value
+    return labels
+
+
+def _voting(asked: Asked) -> Voting | None:
+    if asked.partition and asked.topology != Topology.chain:
+        raise UsageError(
+            f"--partition has no meaning for {asked.topology}", "Only the blocks of a chain share a prefix."
+        )
+    if asked.quorum is None:
+        return None
+    if asked.topology != Topology.branches:
+        raise UsageError("only parallel branches vote", "Give --topology branches with --quorum.")
+    if asked.quorum > len(asked.drafters):
+        raise UsageError(
+            f"--quorum {asked.quorum} with {counted(len(asked.drafters), 'branch')}", "Each drafter is one branch."
+        )
+    return Voting(asked.quorum, asked.step_tokens)
+
+
+def _writable(asked: Asked) -> None:
+    """Fail before minutes of work, not behind them."""
+    output, prompts = asked.output, Path(asked.prompts)
+    if output.exists() and prompts.exists() and output.samefile(prompts):
+        raise UsageError(f"{output}: the trace would replace its own prompts", "Give --output another name.")
+    if output.is_dir() or not os.access(output.resolve().parent, os.W_OK):
+        raise InputError(f"{output}: no file can be written there", "Choose a place that exists and can be written to.")
+
+
+@contextmanager
+def _trace_file(output: Path) -> Iterator[Path]:
+    """A plain file to record to, in place of an older one; compressed at the end where the name says so, also of an interrupted run."""
+    if output.suffix not in (".gz", ".zst"):
+        if output.is_file():
+            output.unlink()
+        yield output
+        return
+    handle, name = tempfile.mkstemp(prefix=".specdiag-", suffix=".jsonl", dir=output.resolve().parent)
+    os.close(handle)
+    try:
+        yield Path(name)
+    finally:
+        _compress(Path(name), output)
+        os.unlink(name)
+
+
+def _compress(plain: Path, output: Path) -> None:
+    """Nothing of the time or the temporary name goes in."""
+    if output.suffix == ".gz":
+        with (
+            plain.open("rb") as source,
+            output.open("wb") as raw,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+        ):
+            shutil.copyfileobj(source, packed)
+        return
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError as error:
+        raise MissingExtra("writing .zst needs a zstd module", "pip install backports.zstd") from error
+    output.write_bytes(zstd.compress(plain.read_bytes()))
+
+
+def _shown(line: Line) -> str:
+    from specdiag.render.text import inert
+
+    place = line.request if line.branch is None else f"{line.request} [{line.branch}]"
+    text = "\n".join(inert(part) for part in line.data.decode("utf-8", "replace").split("\n"))
+    return f"== {inert(place)}\n{text}\n"
