@@ -47,12 +47,12 @@ class NgramForCausalLM(transformers.PreTrainedModel, transformers.GenerationMixi
         self.model = model
         self.anchor = torch.nn.Parameter(torch.zeros(1))  # the library asks a model for the device of its weights
 
-    def prepare_inputs_for_generation(self, input_ids: Any, **_: Any) -> dict[str, Any]:
+    def prepare_inputs_for_generation(self, input_ids: Any, **kwargs: Any) -> dict[str, Any]:
         """All of the context."""
         return {"input_ids": input_ids}
 
     def forward(
-        self, input_ids: Any, attention_mask: Any = None, position_ids: Any = None, cache: Any = None, **_: Any
+        self, input_ids: Any, attention_mask: Any = None, position_ids: Any = None, cache: Any = None, **kwargs: Any
     ) -> Any:
         """Logits behind the context."""
         rows = self.model.logits(input_ids[0].tolist())
