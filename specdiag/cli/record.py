@@ -133,6 +133,8 @@ def _voting(asked: Asked) -> Voting | None:
 def _writable(asked: Asked) -> None:
     """Fail before minutes of work, not behind them."""
     output, prompts = asked.output, Path(asked.prompts)
+    if str(output) == "-":
+        raise UsageError("--output -: a trace is recorded to a file", "Give it a name.")
     if output.exists() and prompts.exists() and output.samefile(prompts):
         raise UsageError(f"{output}: the trace would replace its own prompts", "Give --output another name.")
     if output.is_dir() or not os.access(output.resolve().parent, os.W_OK):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,11 @@ import numpy as np
 
 from specdiag.record.protocols import Drafter, Tokenizer
 from specdiag.record.vocabulary import joined
+
+
+def digest(data: bytes) -> str:
+    """A short digest of a context."""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

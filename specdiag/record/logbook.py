@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from specdiag.record.laws import Law
 from specdiag.record.lines import Line
-from specdiag.record.protocols import Rows, Tokenizer
+from specdiag.record.protocols import Tokenizer
 from specdiag.record.rounds import Block, Chain
 from specdiag.record.verify import Rule
 from specdiag.trace.recorder import Recorder
@@ -52,7 +48,6 @@ class Logbook:
         ids: list[str] = []
         for block in entry.chain.blocks:
             draft = block.draft
-            chosen = None if draft.q is None else _of(draft.q, draft.submitted)
             ids.append(
                 self.recorder.propose(
                     request=entry.request,
@@ -66,9 +61,9 @@ class Logbook:
                     submitted=None if self._untranslated(block) else draft.submitted,
                     bytes=draft.sizes,
                     submitted_bytes=[len(self.tokenizer.token_bytes(token)) for token in draft.submitted],
-                    q=None if chosen is None else chosen.tolist(),
+                    q=block.q,
                     gated=draft.gated or None,
-                    context_digest=digest(block.context),
+                    context_digest=block.context,
                     ms=round(draft.ms, 3) if self.times else None,
                 )
             )
@@ -80,8 +75,6 @@ class Logbook:
         accepted = _within(ruling.accepted - begin, len(tokens))
         committed = 0 if lost else _within(len(chain.output) - begin, accepted)
         u = ruling.u[begin : begin + len(tokens)]
-        p = chain.p[begin : begin + len(tokens)]
-        scored = _of(p, tokens)
         emitted = last and len(chain.output) > ruling.accepted
         self.recorder.verdict(
             name,
@@ -89,13 +82,13 @@ class Logbook:
             judged=len(u),
             committed=committed,
             stop=_stop(chain, lost=lost, short=committed < accepted, last=last),
-            p=scored.tolist(),
+            p=block.p,
             u=u if any(value is not None for value in u) else None,
-            gap=_gaps(p, scored) if self.rule is Rule.greedy else None,
+            gap=_gaps(block) if self.rule is Rule.greedy else None,
             next_token=ruling.token if emitted else None,
             next_kind=ruling.kind,
             next_p=ruling.p,
-            context_digest=digest(block.context),
+            context_digest=block.context,
             ms=round(chain.ms, 3) if first and self.times else None,
             context=chain.start + begin,
         )
@@ -113,16 +106,6 @@ class Logbook:
         )
 
 
-def _of(rows: Rows, tokens: Sequence[int]) -> Law:
-    """The probability of each token in its row."""
-    return rows[np.arange(len(tokens)), np.array(tokens, dtype=np.intp)]
-
-
-def digest(data: bytes) -> str:
-    """A short digest of a context."""
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
 def _within(count: int, most: int) -> int:
     return min(max(count, 0), most)
 
@@ -137,7 +120,6 @@ def _stop(chain: Chain, *, lost: bool, short: bool, last: bool) -> str | None:
     return chain.stop if last else None
 
 
-def _gaps(p: Rows, scored: Law) -> list[float | None]:
+def _gaps(block: Block) -> list[float | None]:
     """ln of the likeliest token's probability over the submitted one's; None where that has none."""
-    best = p.max(axis=1)
-    return [float(np.log(top / own)) if own > 0 else None for top, own in zip(best, scored, strict=True)]
+    return [math.log(best / own) if own > 0 else None for best, own in zip(block.best, block.p, strict=True)]

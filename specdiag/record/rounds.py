@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from specdiag.record.laws import Law
-from specdiag.record.lines import Line, Member
+from specdiag.record.lines import Line, Member, digest
 from specdiag.record.protocols import Draft, Rows, Verifier
 from specdiag.record.verify import Judge, Rule, Ruling, judge
 from specdiag.record.vocabulary import joined
@@ -15,12 +17,16 @@ from specdiag.record.vocabulary import joined
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A draft on its chain: `offset` submitted tokens of the chain stand before it, and `context` was what its drafter saw."""
+    """A draft on its chain, without its laws: `q` and `p` are those of its submitted tokens alone, `best` that of the likeliest token at
+    each. `offset` submitted tokens of the chain stand before it; `context` is a digest of what its drafter was shown."""
 
     member: Member
     draft: Draft
     offset: int
-    context: bytes
+    context: str
+    q: list[float] | None
+    p: list[float]
+    best: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,43 +36,54 @@ class Chain:
 
     start: int
     blocks: list[Block]
-    p: Rows
     ruling: Ruling
     output: list[int]
     stop: str | None
     ms: float
 
-    @property
-    def tokens(self) -> list[int]:
-        """All submitted tokens."""
-        return [token for block in self.blocks for token in block.draft.submitted]
-
 
 def run(line: Line, members: Sequence[Member], verifier: Verifier, rule: Rule, judged: Judge = judge) -> Chain:
     """Draft and judge one chain behind what the line has committed; nothing is committed here."""
-    blocks = _drafted(line, members, verifier)
-    tokens = [token for block in blocks for token in block.draft.submitted]
-    q: list[Law | None] = [law for block in blocks for law in _laws(block.draft)]
+    drafts = _drafted(line, members, verifier)
+    tokens = [token for draft in drafts for token in draft.submitted]
+    q: list[Law | None] = [law for draft in drafts for law in _laws(draft)]
     begin = time.perf_counter()
     p = verifier.score(line.context, tokens)
     ms = (time.perf_counter() - begin) * 1e3
     ruling = judged(rule, tokens, q, p, line.streams.of(-1))
     output, stop = _cut([*tokens[: ruling.accepted], ruling.token], verifier.end, line.room)
-    return Chain(len(line.context), blocks, p, ruling, output, stop, ms)
+    return Chain(len(line.context), _blocks(line, members, drafts, verifier, p), ruling, output, stop, ms)
 
 
-def _drafted(line: Line, members: Sequence[Member], verifier: Verifier) -> list[Block]:
-    """The blocks of a chain: each drafter goes on from the bytes of the blocks before its own. Nobody goes on behind an end of text."""
-    blocks: list[Block] = []
-    offset, data, ended = 0, line.data, False
+def _drafted(line: Line, members: Sequence[Member], verifier: Verifier) -> list[Draft]:
+    """The drafts of a chain: each drafter goes on from the bytes of the drafts before its own. Nobody goes on behind an end of text."""
+    drafts: list[Draft] = []
+    data, ended = line.data, False
     for member in members:
         stream = line.streams.of(member.number)
-        draft = Draft([], [], None, [], 0.0) if ended else member.drafter.propose(data, member.tokens, stream)
-        blocks.append(Block(member, draft, offset, data))
-        offset += len(draft.submitted)
-        data += joined(verifier.tokenizer, draft.submitted)
-        ended = ended or not verifier.end.isdisjoint(draft.submitted)
+        drafts.append(Draft([], [], None, [], 0.0) if ended else member.drafter.propose(data, member.tokens, stream))
+        data += joined(verifier.tokenizer, drafts[-1].submitted)
+        ended = ended or not verifier.end.isdisjoint(drafts[-1].submitted)
+    return drafts
+
+
+def _blocks(line: Line, members: Sequence[Member], drafts: Sequence[Draft], verifier: Verifier, p: Rows) -> list[Block]:
+    """What is kept of the drafts: whole laws of large vocabularies would fill the memory where many rounds wait for a vote."""
+    blocks, offset, data = [], 0, line.data
+    for member, draft in zip(members, drafts, strict=True):
+        rows, tokens = p[offset : offset + len(draft.submitted)], draft.submitted
+        chosen = None if draft.q is None else _of(draft.q, tokens)
+        light = replace(draft, q=None)
+        blocks.append(Block(member, light, offset, digest(data), chosen, _of(rows, tokens), rows.max(axis=1).tolist()))
+        offset += len(tokens)
+        data += joined(verifier.tokenizer, tokens)
     return blocks
+
+
+def _of(rows: Rows, tokens: Sequence[int]) -> list[float]:
+    """The probability of each token in its row."""
+    chosen: list[float] = rows[np.arange(len(tokens)), np.array(tokens, dtype=np.intp)].tolist()
+    return chosen
 
 
 def _laws(draft: Draft) -> list[Law | None]:

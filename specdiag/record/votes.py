@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from specdiag.record.laws import draw
-from specdiag.record.lines import Line, Streams
-from specdiag.record.logbook import digest
+from specdiag.record.lines import Line, Streams, digest
 from specdiag.record.protocols import Verifier
 from specdiag.record.verify import Rule
 from specdiag.trace.recorder import Recorder

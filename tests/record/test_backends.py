@@ -164,6 +164,22 @@ def _by_hand(stream: list[int], context: list[int], size: int) -> list[float]:
     return law
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "kind", "options"),
+    [
+        ("a=ngram:order=3,tokenizer=bpe:500", "a", "ngram", {"order": "3", "tokenizer": "bpe:500"}),
+        ("ngram:order=3", "ngram", "ngram", {"order": "3"}),
+        ("ngram", "ngram", "ngram", {}),
+        ("b=transformers:/x/y=z,dtype=float32", "b", "transformers", {"model": "/x/y=z", "dtype": "float32"}),
+        ("llama-cpp:C:/m.gguf", "llama-cpp", "llama-cpp", {"model": "C:/m.gguf"}),
+    ],
+)
+def test_a_specification_is_taken_apart(text: str, name: str, kind: str, options: dict[str, str]) -> None:
+    """Name, backend and options; the first part without a key is the model."""
+    spec = parse(text)
+    assert (spec.name, spec.kind, spec.options) == (name, kind, options)
+
+
 def test_prompts_are_not_trained_on() -> None:
     """Held-out texts are in no part; two halves do not overlap."""
     halves = [corpus.training("0/2"), corpus.training("1/2")]

@@ -35,7 +35,8 @@ def test_every_law_sums_to_one(weights: list[float], temperature: float, top_k: 
     """Whatever the weights and the regime, and its likeliest token is that of the weights."""
     (law,) = laws(np.array([weights], dtype=np.float32), Sampling(temperature, top_k, top_p))
     assert law.sum() == pytest.approx(1)
-    assert law[int(np.array(weights, dtype=np.float32).argmax())] == law.max()
+    near = np.array(weights) >= max(weights) - 1e-5 * max(1, abs(max(weights)))  # rounding may tie them
+    assert law[near].max() == law.max()
 
 
 def test_a_uniform_falls_where_the_law_says() -> None:

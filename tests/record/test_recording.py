@@ -238,6 +238,8 @@ WRONG: list[tuple[dict[str, Any], type[SpecdiagError], str]] = [
     ({"quorum": 2}, UsageError, "branches"),
     ({"quorum": 9, "topology": "branches"}, UsageError, "--quorum 9"),
     ({"partition": True, "topology": "turns"}, UsageError, "no meaning"),
+    ({"output": Path("-")}, UsageError, "to a file"),
+    ({"drafters": ["x=ngram:order=3,"]}, UsageError, "not a new key=value"),
     ({"labels": ["x"]}, UsageError, "NAME=VALUE"),
     ({"output": Path("/nowhere/at/all.jsonl")}, InputError, "all.jsonl"),
 ]

@@ -34,9 +34,9 @@ def parse(text: str, name: str | None = None) -> Spec:
     options: dict[str, str] = {}
     for number, item in enumerate(listed.split(",") if listed else []):
         key, equals, value = item.partition("=")
-        if not equals and number == 0:
-            key, value = "model", item
-        elif not equals or not key or key in options:
+        if number == 0 and not (equals and key.isidentifier()):  # a path may hold an equals sign
+            equals, key, value = "=", "model", item
+        if not equals or not key or key in options:
             raise UsageError(f"{text}: {item!r} is not a new key=value", "Separate options with commas.")
         options[key] = value
     return Spec(name, kind, options)
