@@ -86,4 +86,14 @@ def test_joint_acceptance_is_not_observed_where_nothing_is_chained(bundled: tupl
     assert report.shared is None
     assert report.rates["joint_acceptance"].value is None
     assert "not observed" in str(report.rates["joint_acceptance"].absent)
-    assert report.headline.verdict == "not_observed"
+    assert report.headline.verdict == ("not_observed" if len(report.drafters) > 1 else "out_of_scope")
+
+
+def test_contexts_drift_between_tokenizers_of_stock_generation() -> None:
+    """In 172 of 539 rounds the drafter was conditioned on other bytes than the verifier, and 99 drafts vanished in translation."""
+    found = events(trace_file("transformers_cross_tokenizer"))
+    verdicts = {event["proposal"]: event for event in found if event["type"] == "verdict"}
+    proposals = [event for event in found if event["type"] == "proposal"]
+    drifted = [p for p in proposals if p["context_digest"] != verdicts[p["id"]]["context_digest"]]
+    lost = [p for p in proposals if p["tokens"] and not p["submitted"]]
+    assert (len(proposals), len(drifted), len(lost)) == (539, 172, 99)
