@@ -115,14 +115,17 @@ def headline(
 
 def _verdict(joint: Shared, drafters: list[Drafter]) -> str:
     together, interaction = joint.rates["joint_acceptance"], joint.rates["interaction"]
-    lowest = [v for d in drafters if (v := d.views["solo"].rates["draft_acceptance"].value) is not None]
-    if together.low is None or together.high is None or not lowest:
+    alone = [d.views["solo"].rates["draft_acceptance"] for d in drafters]
+    low = min((rate.low for rate in alone if rate.low is not None), default=None)
+    # Of the weakest drafter: seldom seen alone, it could be better than it looks, and then nothing is decided.
+    high = min((rate.high for rate in alone if rate.high is not None), default=None)
+    if together.low is None or together.high is None or low is None or high is None:
         return "undecided"
     if interaction.high is not None and interaction.high < 0:
         return "interaction"
-    if together.high < min(lowest):
+    if together.high < low:
         return "domination" if interaction.high is not None else "below_alone"
-    return "no_collapse" if together.low > min(lowest) else "undecided"
+    return "no_collapse" if together.low > high else "undecided"
 
 
 def _alone(drafters: list[Drafter]) -> str:

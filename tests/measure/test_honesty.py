@@ -70,11 +70,42 @@ def chains_below_alone(requests: int) -> build.Events:
 
 
 def test_the_verdict_waits_for_enough_requests(tmp_path: Path) -> None:
-    """Joint acceptance far below alone is `interaction` once an interval shows it; with five requests it is only `below_alone`."""
+    """Joint acceptance far below alone is `interaction` once an interval shows it; with nine requests it is only `below_alone`, and that
+    only where the intervals are apart."""
     enough = report(tmp_path, chains_below_alone(40), Options())
     assert enough.headline.verdict == "interaction"
-    few = report(tmp_path, chains_below_alone(5), Options())
-    assert few.headline.verdict == "below_alone"
+    apart = [
+        event
+        for i in range(9)
+        for event in (
+            *chain(first=0, request=f"r{i}"),
+            *(
+                event
+                for turn in range(1, 6)
+                for name in ("think", "code")
+                for event in (
+                    build.block(
+                        f"{name}{i}.{turn}", name, 2, request=f"r{i}", round=2 * turn + (name == "code"), start=9 * turn
+                    ),
+                    build.verdict(f"{name}{i}.{turn}", 2, request=f"r{i}", round=2 * turn + (name == "code")),
+                )
+            ),
+        )
+    ]
+    assert report(tmp_path, [build.header(), *apart], Options()).headline.verdict == "below_alone"
+    assert report(tmp_path, chains_below_alone(5), Options()).headline.verdict == "undecided"
+
+
+def test_a_drafter_seldom_seen_alone_decides_nothing(tmp_path: Path) -> None:
+    """A drafter refused in its one block alone may be better than that: joint acceptance above its 0 is not `no_collapse`."""
+    events = [build.header()]
+    for i in range(40):
+        events += chain(first=2, second=1 if i % 8 else 0, request=f"r{i}")
+    events += [
+        build.block("c", "code", 2, request="r0", round=3, start=15),
+        build.verdict("c", 0, request="r0", round=3),
+    ]
+    assert report(tmp_path, events, Options()).headline.verdict == "undecided"
 
 
 def test_composition_alone_is_domination(tmp_path: Path) -> None:
