@@ -11,7 +11,7 @@ from specdiag.simulate.parameters import Parameters
 from specdiag.simulate.policy import EVERY, Policy
 
 FIGURES = ("joint", "fallback", "depth", "throughput")
-MARGIN = 12  # columns of a figure
+MARGIN = 11  # columns of a figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,13 @@ def table(rows: Iterable[Row], against: Baseline, requests: int, seeds: Sequence
         out.append(f"{left:34}" + "".join(f"{_number(s.value):>{MARGIN}}" for s in spreads))
         if len(seeds) > 1:
             out.append(" " * 34 + "".join(f"{_number(s.low, 2)}–{_number(s.high, 2)}".rjust(MARGIN) for s in spreads))
+    below = " over the seeds; below, the lowest and the highest" if len(seeds) > 1 else ""
     out += [
         "",
-        f"{requests:,} requests, {_counted(seeds)}. Pooled over the seeds"
-        + (", below it the lowest and the highest seed." if len(seeds) > 1 else "."),
-        "joint: joint_acceptance; fallback: consensus_fallback_rate; depth: truncation_depth;",
-        "throughput: tokens per second of all rounds, over those of the fastest drafter",
-        f"alone on the same requests at its best block length ({against.drafter}).",
+        f"{requests:,} requests, {_counted(seeds)}. Pooled{below}.",
+        "joint: joint_acceptance; fallback: consensus_fallback_rate; depth:",
+        "truncation_depth; throughput: tokens per second of all rounds, over those of",
+        f"{against.drafter} by itself on the same requests at its best block length.",
     ]
     return "\n".join(out) + "\n"
 

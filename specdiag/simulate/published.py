@@ -35,7 +35,7 @@ class Line:
 
 
 def _near(name: str, value: float, tolerance: float, measured: Spread) -> Line:
-    return Line(name, f"{value} ± {tolerance}", value - tolerance, value + tolerance, measured)
+    return Line(name, f"{value:.2f} ± {tolerance:.2f}", value - tolerance, value + tolerance, measured)
 
 
 def check(
@@ -85,19 +85,18 @@ def table(
     parameters: Parameters, against: Baseline, lines: Sequence[Line], naive: Row, requests: int, seeds: Sequence[int]
 ) -> str:
     """As text, in 78 columns."""
-    out = [f"{'':44}{'published':>13}{'measured':>10}  {'lowest–highest':14}"]
+    out = [f"{'':42}{'published':>12}{'measured':>9}  lowest–highest"]
     for line in lines:
         m = line.measured
         span = "—" if m.low is None or m.high is None else f"{m.low:.3f}–{m.high:.3f}"
         value = "—" if m.value is None else f"{m.value:.3f}"
-        out.append(f"{line.name:44}{line.said:>13}{value:>10}  {span:14}  {'ok' if line.holds else 'OUT'}")
+        out.append(f"{line.name:42}{line.said:>12}{value:>9}  {span:13} {'ok' if line.holds else 'OUT'}")
     found = culprit_found(parameters, naive)
-    out.append(
-        f"{'most tokens dropped behind a refusal, naive':44}{CULPRIT:>13}  {', '.join(naive.culprits):24}  {'ok' if found else 'OUT'}"
-    )
+    out.append(f"{'most blame, naive':42}{CULPRIT:>12}  {', '.join(naive.culprits):22}  {'ok' if found else 'OUT'}")
     out += [
         "",
-        f"{requests:,} requests; measured: pooled over {len(seeds)} seed{'s' if len(seeds) > 1 else ''}; ok: every seed is within the tolerance.",
-        f"throughput ratio: over {against.drafter} alone on the same requests at its best block length.",
+        f"{requests:,} requests. measured: pooled over {len(seeds)} seed{'s' if len(seeds) > 1 else ''}. ok: every seed is within the tolerance.",
+        f"throughput ratio: over {against.drafter} by itself on the same requests at its",
+        "best block length.",
     ]
     return "\n".join(out) + "\n"
