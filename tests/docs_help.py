@@ -20,7 +20,7 @@ from specdiag.trace.notes import CATALOGUE
 from tests.conftest import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
-COMMANDS = ("", "analyze", "validate", "schema")
+COMMANDS = ("", "analyze", "validate", "schema", "simulate")
 ELISION = "..."
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

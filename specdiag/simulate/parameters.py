@@ -42,9 +42,9 @@ class Drafter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 DRAFTERS = (
-    Drafter("code_1.5b", "code", 0.25, "text", 1.5, 0.7, 0.892, 0.12),
-    Drafter("prose_3b", "prose", 0.30, "text", 3.0, 0.7, 0.860, 0.32),
-    Drafter("reason_7b", "reasoning", 0.45, "thought", 7.0, 1.0, 0.920, 0.59, 0.50, 0.40, 0.07),
+    Drafter("code_1.5b", "code", 0.25, "text", 1.5, 0.7, 0.892, 0.14),
+    Drafter("prose_3b", "prose", 0.29, "text", 3.0, 0.7, 0.860, 0.34),
+    Drafter("reason_7b", "reasoning", 0.46, "thought", 7.0, 1.0, 0.877, 0.56, 0.52, 0.60, 0.09),
 )
 
 
@@ -60,25 +60,25 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.12
     splice: Annotated[
         Share, Meta(description="chance that a block's first token fails because another tokenizer's text ends there")
-    ] = 0.07
-    steps: Annotated[Whole, Meta(description="steps of a request; each asks for consensus once")] = 20
+    ] = 0.05
+    steps: Annotated[Whole, Meta(description="steps of a request; each asks for consensus once")] = 10
     quorum: Annotated[Whole, Meta(description="drafters that must have had a token accepted within the step")] = 2
     reproposals: Annotated[
         int, Meta(ge=0, le=64, description="attempts of a step beyond the first, where it may propose again")
     ] = 3
     static_tokens: Annotated[Whole, Meta(description="tokens of each drafter's block where nothing is learned")] = 2
-    longest: Annotated[Whole, Meta(description="longest block of the leading drafter where lengths are learned")] = 7
+    longest: Annotated[Whole, Meta(description="longest block of the leading drafter where lengths are learned")] = 6
     second_tokens: Annotated[
         Whole, Meta(description="tokens of a block behind the leading one where lengths are learned")
     ] = 1
-    prior_accepted: Annotated[Positive, Meta(description="Beta prior of a drafter's acceptance: tokens accepted")] = 2.0
-    prior_refused: Annotated[Positive, Meta(description="Beta prior of a drafter's acceptance: tokens refused")] = 1.0
-    memory: Annotated[Share, Meta(description="weight that each attempt leaves to what was learned before it")] = 0.84
+    prior_accepted: Annotated[Positive, Meta(description="Beta prior of a drafter's acceptance: tokens accepted")] = 1.4
+    prior_refused: Annotated[Positive, Meta(description="Beta prior of a drafter's acceptance: tokens refused")] = 0.8
+    memory: Annotated[Share, Meta(description="weight that each attempt leaves to what was learned before it")] = 0.95
     alone_block: Annotated[Whole, Meta(description="tokens of a block where a drafter is measured alone")] = 6
     verifier_billions: Annotated[Positive, Meta(description="weights of the verifier, in billions")] = 70.0
     verifier_pass_ms: Annotated[Positive, Meta(description="time of one verifier pass over one token")] = 40.0
-    token_cost: Annotated[Share, Meta(description="time of a further token in a pass, in passes")] = 0.016
-    exposed: Annotated[Share, Meta(description="share of the drafting time for which the verifier waits")] = 0.75
+    token_cost: Annotated[Share, Meta(description="time of a further token in a pass, in passes")] = 0.024
+    exposed: Annotated[Share, Meta(description="share of the drafting time for which the verifier waits")] = 0.7
 
     def __post_init__(self) -> None:
         """UsageError where the parts do not fit together."""
