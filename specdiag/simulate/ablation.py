@@ -106,10 +106,10 @@ def table(rows: Iterable[Row], against: Baseline, requests: int, seeds: Sequence
         out.append(f"{left:34}" + "".join(f"{_number(s.value):>{MARGIN}}" for s in spreads))
         if len(seeds) > 1:
             out.append(" " * 34 + "".join(f"{_number(s.low, 2)}–{_number(s.high, 2)}".rjust(MARGIN) for s in spreads))
-    below = " over the seeds; below, the lowest and the highest" if len(seeds) > 1 else ""
+    out += ["", f"{requests:,} requests, {_counted(seeds)}."]
+    if len(seeds) > 1:
+        out[-1] += " Pooled; below it, the lowest and the highest seed."
     out += [
-        "",
-        f"{requests:,} requests, {_counted(seeds)}. Pooled{below}.",
         "joint: joint_acceptance; fallback: consensus_fallback_rate; depth:",
         "truncation_depth; throughput: tokens per second of all rounds, over those of",
         f"{against.drafter} by itself on the same requests at its best block length.",

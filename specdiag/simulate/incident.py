@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,10 +18,8 @@ from specdiag.simulate.traffic import VERDICTS, parts, quotas
 
 MOST_REQUESTS = 1_000_000
 LONGEST_ALONE = 16
-NODES, WEIGHTS = (
-    (-(3**0.5), 0.0, 3**0.5),
-    (1 / 6, 2 / 3, 1 / 6),
-)  # of a normal law: exact for polynomials up to the fifth degree
+NODES = (-(3**0.5), 0.0, 3**0.5)  # of a normal law; with their weights, exact for polynomials up to the fifth degree
+WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,44 +42,48 @@ Scenario = Pool | Alone
 
 
 def trace(parameters: Parameters, scenario: Scenario, requests: int, seed: int) -> Iterator[bytes]:
-    """The trace, in runs of whole lines. One header for each domain, with labels to slice by."""
+    """The trace, in runs of whole lines. One header for each domain, with labels to slice by; its id tells it from any other simulation."""
     if not 1 <= requests <= MOST_REQUESTS:
         raise UsageError(f"{requests:,} requests", f"Choose 1 to {MOST_REQUESTS:,}.")
     if seed < 0:
         raise UsageError(f"a seed of {seed}", "Choose 0 or more.")
+    digest = hashlib.blake2b(f"{requests} {seed} {parameters.to_yaml()}".encode(), digest_size=4).hexdigest()
     for domain, count in enumerate(quotas(parameters, requests)):
-        if count:
-            yield from _domain(parameters, scenario, domain, count, seed)
+        if count and isinstance(scenario, Pool):
+            yield from _pool(parameters, scenario.policy, domain, count, seed, digest)
+        elif count and isinstance(scenario, Alone):
+            yield from _alone(parameters, scenario, domain, count, seed, digest)
 
 
-def _domain(parameters: Parameters, scenario: Scenario, domain: int, count: int, seed: int) -> Iterator[bytes]:
+def _pool(parameters: Parameters, policy: Policy, domain: int, count: int, seed: int, digest: str) -> Iterator[bytes]:
     name = parameters.drafters[domain].domain
-    if isinstance(scenario, Pool):
-        yield _lines(
-            [header(parameters, f"pool-{seed}-{name}", {"domain": name, "measures": scenario.policy.measures})]
-        )
-        for part in parts(parameters, domain, count, seed):
-            writer = Writer(parameters, part.names)
-            step = 0
-            for event in play(parameters, scenario.policy, part):
-                if isinstance(event, Outcome):
-                    writer.outcome(event)
-                    step = event.step + 1
-                else:
-                    writer.attempt(event, step)
-            yield from (_lines(lines) for lines in writer.lines)
-        return
+    labels = {"domain": name, "measures": policy.measures}
+    yield _lines([header(parameters, f"{name}, {policy.measures}, {digest}", labels)])
+    for part in parts(parameters, domain, count, seed):
+        writer = Writer(parameters, part.names)
+        step = 0
+        for event in play(parameters, policy, part):
+            if isinstance(event, Outcome):
+                writer.outcome(event)
+                step = event.step + 1
+            else:
+                writer.attempt(event, step)
+        yield from map(_lines, writer.lines)
+
+
+def _alone(parameters: Parameters, scenario: Alone, domain: int, count: int, seed: int, digest: str) -> Iterator[bytes]:
+    name = parameters.drafters[domain].domain
     for drafter, info in enumerate(parameters.drafters):
         if scenario.own_domain and drafter != domain:
             continue
-        labels = {"domain": name, "traffic": "own" if drafter == domain else "other"}
-        yield _lines([header(parameters, f"alone-{seed}-{name}-{info.id}", labels)])
         tokens = scenario.block or fastest_block(parameters, drafter)
+        labels = {"block": str(tokens), "domain": name, "traffic": "own" if drafter == domain else "other"}
+        yield _lines([header(parameters, f"{name}, {info.id} alone, {tokens}, {digest}", labels)])
         for part in parts(parameters, domain, count, seed, VERDICTS + 1 + drafter):
             writer = Writer(parameters, part.names, info.id)
             for attempt in play_alone(parameters, part, drafter, tokens):
                 writer.attempt(attempt)
-            yield from (_lines(lines) for lines in writer.lines)
+            yield from map(_lines, writer.lines)
 
 
 def _lines(lines: list[bytes]) -> bytes:

@@ -58,7 +58,7 @@ def check(
     enforced = measure(parameters, ENFORCED, against, requests, seeds, jobs)
     lines = [
         _near(
-            f"acceptance of {who[domain]} alone, own domain",
+            f"acceptance of {who[domain]} on its domain",
             value,
             ACCEPTANCE,
             Spread.of([a.acceptance[who[domain]] for a in alone]),
@@ -85,17 +85,17 @@ def table(
     parameters: Parameters, against: Baseline, lines: Sequence[Line], naive: Row, requests: int, seeds: Sequence[int]
 ) -> str:
     """As text, in 78 columns."""
-    out = [f"{'':42}{'published':>12}{'measured':>9}  lowest–highest"]
+    out = [f"{'':39}{'published':>12}{'measured':>9}  lowest–highest"]
     for line in lines:
         m = line.measured
         span = "—" if m.low is None or m.high is None else f"{m.low:.3f}–{m.high:.3f}"
         value = "—" if m.value is None else f"{m.value:.3f}"
-        out.append(f"{line.name:42}{line.said:>12}{value:>9}  {span:13} {'ok' if line.holds else 'OUT'}")
+        out.append(f"{line.name:39}{line.said:>12}{value:>9}  {span:11}  {'ok' if line.holds else 'OUT'}")
     found = culprit_found(parameters, naive)
-    out.append(f"{'most blame, naive':42}{CULPRIT:>12}  {', '.join(naive.culprits):22}  {'ok' if found else 'OUT'}")
+    out.append(f"{'most blame, naive':39}{CULPRIT:>12}  {', '.join(naive.culprits):22}  {'ok' if found else 'OUT'}")
     out += [
         "",
-        f"{requests:,} requests. measured: pooled over {len(seeds)} seed{'s' if len(seeds) > 1 else ''}. ok: every seed is within the tolerance.",
+        f"{requests:,} requests, {len(seeds)} seed{'s' if len(seeds) > 1 else ''}, pooled. ok: every seed is within the tolerance.",
         f"throughput ratio: over {against.drafter} by itself on the same requests at its",
         "best block length.",
     ]

@@ -22,7 +22,7 @@ def test_standard_output_and_a_file_get_the_same_trace(tmp_path: Path) -> None:
 
 def test_a_measure_can_be_taken_from_a_policy() -> None:
     """naive with all three measures is enforced, enforced without them is naive."""
-    few = (*INCIDENT, "-n", "5")
+    few = (*INCIDENT, "-n", "3")
     on, off = (
         ("--partition", "--attribution", "--reproposal"),
         ("--no-partition", "--no-attribution", "--no-reproposal"),

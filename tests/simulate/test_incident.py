@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from specdiag.analysis import analyze
 from specdiag.errors import UsageError
-from specdiag.simulate.incident import LONGEST_ALONE, Alone, expected_alone, fastest_block, trace
+from specdiag.simulate.incident import LONGEST_ALONE, Alone, Scenario, expected_alone, fastest_block, trace
 from specdiag.simulate.measured import alone_figures, report_on
 from specdiag.simulate.output import write
 from specdiag.simulate.parameters import Parameters
@@ -113,3 +114,16 @@ def test_impossible_numbers_are_refused(requests: int, seed: int) -> None:
     """No requests, too many, a negative seed."""
     with pytest.raises(UsageError):
         next(trace(STUDY, NAIVELY, requests, seed))
+
+
+def test_simulations_can_be_analyzed_together(tmp_path: Path) -> None:
+    """No header continues another one's trace: tokens of two policies and of the drafters alone add up, without a note."""
+    paths: list[str] = []
+    scenarios: list[Scenario] = [NAIVELY, ENFORCEDLY, OWN]
+    for number, scenario in enumerate(scenarios):
+        paths.append(str(tmp_path / f"{number}.jsonl"))
+        write(Path(paths[-1]), trace(with_steps(2), scenario, 20, 0))
+    together = analyze(paths)
+    assert together.integrity == []
+    assert together.fates.proposed == sum(analyze(path).fates.proposed for path in paths)
+    assert len({header.trace_id for header in together.traces}) == 9
