@@ -68,6 +68,10 @@ def _must_fit(wanted: Wanted) -> None:
         )
     if wanted.policy not in ("alone", "single") and wanted.block is not None:
         raise UsageError("--block without --policy alone or single", "The blocks of a pool are in the parameters.")
+    if wanted.output and wanted.output.suffix == ".zst":
+        raise UsageError(
+            f"{shown(str(wanted.output))}: traces are not written as .zst", "Give it a name that ends in .gz or .jsonl."
+        )
     same = wanted.parameters, wanted.output
     if same[0] and same[1] and same[0].exists() and same[1].exists() and same[0].samefile(same[1]):
         raise UsageError(

@@ -92,7 +92,7 @@ def table(
         value = "—" if m.value is None else f"{m.value:.3f}"
         out.append(f"{line.name:39}{line.said:>12}{value:>9}  {span:11}  {'ok' if line.holds else 'OUT'}")
     found = culprit_found(parameters, naive)
-    out.append(f"{'most blame, naive':39}{CULPRIT:>12}  {', '.join(naive.culprits):22}  {'ok' if found else 'OUT'}")
+    out.append(f"{'most blame, naive':39}{CULPRIT:>12}  {', '.join(naive.culprits):20}  {'ok' if found else 'OUT'}")
     out += [
         "",
         f"{requests:,} requests, {len(seeds)} seed{'s' if len(seeds) > 1 else ''}, pooled. ok: every seed is within the tolerance.",

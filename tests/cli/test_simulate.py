@@ -56,6 +56,7 @@ def test_parameters_are_shown_changed_and_shown(tmp_path: Path) -> None:
         ("--ablation", "--seeds", "0"),
         ("--parameters", "none.yaml"),
         ("-o", "none/such/t.jsonl"),
+        ("-o", "t.jsonl.zst"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(arguments: tuple[str, ...]) -> None:
