@@ -20,7 +20,7 @@ from specdiag.trace.notes import CATALOGUE
 from tests.conftest import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
-COMMANDS = ("", "analyze", "record", "validate", "schema")
+COMMANDS = ("", "analyze", "record", "simulate", "validate", "schema")
 ELISION = "..."
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

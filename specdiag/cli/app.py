@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from specdiag.cli import terminal
-from specdiag.cli.options import Analyze, Format, Map, Record, Rule, Topology
+from specdiag.cli.options import Analyze, Format, Map, Record, Rule, Simulate, Topology
 from specdiag.errors import SpecdiagError, cut, shown
 from specdiag.version import __version__
 
@@ -131,6 +131,34 @@ def record(
             quiet=quiet,
         )
     )
+
+
+@app.command()
+def simulate(
+    story: Simulate.story,
+    policy: Simulate.policy = None,
+    partition: Simulate.partition = None,
+    attribution: Simulate.attribution = None,
+    reproposal: Simulate.reproposal = None,
+    block: Simulate.block = None,
+    requests: Simulate.requests = 400,
+    seed: Simulate.seed = 0,
+    seeds: Simulate.seeds = None,
+    parameters: Simulate.parameters = None,
+    show_parameters: Simulate.show_parameters = False,
+    ablation: Simulate.ablation = False,
+    check: Simulate.check = False,
+    jobs: Analyze.jobs = 1,
+    output: Simulate.output = None,
+    quiet: Simulate.quiet = False,
+) -> None:
+    """Make the incident's traces from a mechanism with stated parameters, or measure what each measure does."""
+    from specdiag.cli.simulate import Wanted, run
+
+    measures = (partition, attribution, reproposal)
+    instead = (show_parameters, ablation, check)
+    chosen = policy.value if policy else None
+    run(Wanted(chosen, *measures, block, requests, seed, seeds, parameters, *instead, jobs, output, quiet))
 
 
 def main() -> NoReturn:

@@ -48,6 +48,21 @@ class Map(StrEnum):
     string = "string"
 
 
+class Story(StrEnum):
+    """What can be simulated."""
+
+    incident = "incident"
+
+
+class PolicyName(StrEnum):
+    """Policies of the incident: of the pool, and of its drafters by themselves."""
+
+    naive = "naive"
+    enforced = "enforced"
+    alone = "alone"
+    single = "single"
+
+
 class Analyze:
     """Options of `analyze`; other commands share some."""
 
@@ -159,3 +174,70 @@ class Record:
     ]
     show = Annotated[bool, typer.Option("--show", help="Print prompts with their output.")]
     quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary on standard error.")]
+
+
+class Simulate:
+    """Options of `simulate`."""
+
+    story = Annotated[Story, typer.Argument(help="What to simulate.")]
+    policy = Annotated[
+        PolicyName | None,
+        typer.Option(
+            "--policy",
+            help="naive: no measure is taken; enforced: all three; alone: each drafter by itself on its own domain; "
+            "single: each by itself on all requests, at its best block length. Default: naive.",
+            show_default=False,
+        ),
+    ]
+    partition = Annotated[
+        bool | None,
+        typer.Option("--partition/--no-partition", help="Tokenizers never share a prefix.", show_default=False),
+    ]
+    attribution = Annotated[
+        bool | None,
+        typer.Option(
+            "--attribution/--no-attribution",
+            help="A refusal is charged to its drafter alone, and that orders the prefix and sets its length.",
+            show_default=False,
+        ),
+    ]
+    reproposal = Annotated[
+        bool | None,
+        typer.Option(
+            "--reproposal/--no-reproposal",
+            help="A step without a quorum proposes again before it falls back.",
+            show_default=False,
+        ),
+    ]
+    block = Annotated[
+        int | None,
+        typer.Option("--block", min=1, max=64, help="Tokens of a block, for alone and single.", show_default=False),
+    ]
+    requests = Annotated[int, typer.Option("--requests", "-n", min=1, max=1_000_000, help="Requests.")]
+    seed = Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the traffic and of the verdicts; of the first run.")
+    ]
+    seeds = Annotated[
+        int | None,
+        typer.Option(
+            "--seeds", help="Runs of --ablation and --check, each with the next seed. Default: 5.", show_default=False
+        ),
+    ]
+    parameters = Annotated[
+        Path | None, typer.Option("--parameters", help="YAML file with parameters; those not named keep their default.")
+    ]
+    show_parameters = Annotated[bool, typer.Option("--show-parameters", help="Print the parameters as YAML.")]
+    ablation = Annotated[
+        bool, typer.Option("--ablation", help="Print what each of the three measures does, alone and together.")
+    ]
+    check = Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Print the published figures beside the measured ones; exit code 1 if one is out."
+        ),
+    ]
+    output = Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to a file (.gz: compressed) instead of standard output."),
+    ]
+    quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
