@@ -133,6 +133,10 @@ def _shared(report: Report, want: dict[str, Any], same: Same) -> None:
     same("composition absent", rate.value is None, composed is None)
     if composed is not None and rate.value is not None:
         same(f"composition {rate.value} against {float(composed)}", abs(rate.value - float(composed)) < 1e-9, True)
+    inherited, rate = want["inherited"], report.shared.rates["inherited_acceptance"]
+    same("inherited absent", rate.value is None, inherited is None)
+    if inherited is not None and rate.value is not None:
+        same(f"inherited {rate.value} against {float(inherited)}", abs(rate.value - float(inherited)) < 1e-9, True)
     for item in report.marginal:
         _marginal(item, want, same)
 

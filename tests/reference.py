@@ -521,6 +521,21 @@ def composition_figure(blocks: list[Block]) -> Fraction | None:
     return accepted / submitted
 
 
+def inherited_figure(blocks: list[Block]) -> Fraction | None:
+    """The joint acceptance if each drafter's tokens on shared chains were accepted as often as those of its blocks alone; None where one of
+    them has no block alone, and where nothing is shared."""
+    shared, alone = with_role(blocks, "shared"), with_role(blocks, "solo")
+    expected = Fraction(0)
+    for name in drafters_of(shared):
+        seen = [block for block in alone if block.drafter == name]
+        if add_up(seen, "submitted") == 0:
+            return None
+        here = add_up([block for block in shared if block.drafter == name], "submitted")
+        expected += Fraction(here * add_up(seen, "accepted"), add_up(seen, "submitted"))
+    submitted = add_up(shared, "submitted")
+    return expected / submitted if submitted else None
+
+
 def too_deep(blocks: list[Block]) -> list[Block]:
     """The blocks with tokens that stand behind so many others that nothing is computed from their paths."""
     return [block for block in blocks if block.n > 0 and len(block.token_ancestors()) > FOLLOWED]
@@ -701,6 +716,7 @@ def figures(events: list[Event]) -> dict[str, Any]:
         "shared": shared_figures(blocks),
         "blame": blame_figures(blocks),
         "composition": composition_figure(blocks),
+        "inherited": inherited_figure(blocks),
         "expected": expected,
         "recomputed": recomputed,
         "bytes": byte_figures(blocks),

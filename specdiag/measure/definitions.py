@@ -19,6 +19,8 @@ DEFINITIONS: dict[str, str] = {
     "verdicts_recomputed": "verdicts that p, q and u give again (accept iff u*q <= p) / judged positions with all three logged",
     "joint_acceptance": "accepted / submitted tokens on shared chains (chains of blocks of two or more drafters)",
     "joint_acceptance_request_mean": "mean over requests of accepted / submitted tokens on shared chains",
+    "inherited_acceptance": "joint acceptance if every drafter's tokens on shared chains were accepted as often as those of its blocks alone",
+    "inheritance_gap": "joint_acceptance - inherited_acceptance: what sharing costs against what tuning each drafter alone promises",
     "composition_acceptance": "joint acceptance if each drafter kept its alone acceptance per position, in the order and lengths really chained",
     "interaction": "joint_acceptance - composition_acceptance: below 0, drafters do worse behind each other than alone",
     "independent_acceptance": "accepted / submitted tokens in rounds that verify the blocks of one drafter only",

@@ -11,6 +11,7 @@ from specdiag.report import Blame, Drafter, Evidence, Headline, Rate, Scope, Sha
 from specdiag.trace.events import DrafterInfo, Trace
 
 NAMED = 4  # drafters that a sentence names
+MARGIN = 0.1  # of joint acceptance: what sharing may cost before the verdict speaks of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +115,29 @@ def headline(
 
 
 def _verdict(joint: Shared, drafters: list[Drafter]) -> str:
-    together, interaction = joint.rates["joint_acceptance"], joint.rates["interaction"]
-    alone = [d.views["solo"].rates["draft_acceptance"] for d in drafters]
-    low = min((rate.low for rate in alone if rate.low is not None), default=None)
-    # Of the weakest drafter: seldom seen alone, it could be better than it looks, and then nothing is decided.
-    high = min((rate.high for rate in alone if rate.high is not None), default=None)
-    if together.low is None or together.high is None or low is None or high is None:
+    together, interaction, gap = (joint.rates[n] for n in ("joint_acceptance", "interaction", "inheritance_gap"))
+    alone = [d.views["solo"].rates["draft_acceptance"].low for d in drafters]
+    known = [low for low in alone if low is not None]
+    if together.high is None or not known:
         return "undecided"
     if interaction.high is not None and interaction.high < 0:
         return "interaction"
-    if together.high < low:
+    if together.high < min(known):
         return "domination" if interaction.high is not None else "below_alone"
-    return "no_collapse" if together.low > high else "undecided"
+    if gap.value is None or gap.low is None or gap.high is None or not all(map(_spreads, drafters)):
+        return "undecided"
+    if gap.high < 0 and gap.value < -MARGIN:
+        return "below_alone"
+    return "no_collapse" if gap.low > -MARGIN else "undecided"
+
+
+def _spreads(drafter: Drafter) -> bool:
+    """Whether what this drafter reaches alone is known well enough. Where all or nothing of a few tokens was accepted, replicates show no spread,
+    and the interval of the gap would know nothing of it."""
+    alone = drafter.views["solo"].rates["draft_acceptance"]
+    if not drafter.views["shared"].rates["draft_acceptance"].denominator or alone.interval != "exact_one_sided":
+        return True
+    return alone.low is not None and alone.high is not None and alone.high - alone.low < MARGIN
 
 
 def _alone(drafters: list[Drafter]) -> str:

@@ -36,9 +36,19 @@ def shared(tables: Tables, rates: Rates) -> Shared | None:
     depth = blocks.total("depth")
     joint = joint_acceptance(tables, rates)
     composed, reason = composition(tables)
+    inherited, unseen = inheritance(tables)
     independent = tables.blocks.view("independent")
     figures = {
         "joint_acceptance": joint,
+        "inherited_acceptance": rates.rate(
+            "inherited_acceptance",
+            inherited,
+            blocks.total("size"),
+            rounds=int(rounds[0]),
+            source="estimated",
+            absent=unseen,
+        ),
+        "inheritance_gap": _less(blocks, inherited, rates, "inheritance_gap", unseen),
         "composition_acceptance": rates.rate(
             "composition_acceptance",
             composed,
@@ -47,7 +57,7 @@ def shared(tables: Tables, rates: Rates) -> Shared | None:
             source="estimated",
             absent=reason,
         ),
-        "interaction": _interaction(blocks, composed, rates, reason),
+        "interaction": _less(blocks, composed, rates, "interaction", reason),
         "independent_acceptance": rates.rate(
             "independent_acceptance",
             tables.blocks.total("accepted", independent),
@@ -123,10 +133,27 @@ def _missing_hazard(alone: Survival, kind: BlockKind) -> str:
     return "a drafter was never judged alone"
 
 
-def _interaction(blocks: Blocks, composed: Reals, rates: Rates, reason: str) -> Rate:
+def inheritance(tables: Tables) -> tuple[Reals, str]:
+    """Accepted tokens on the shared chains if each drafter's submitted tokens there were accepted as often as those of its blocks alone: what
+    is assumed where drafters are tuned one by one. Why not, where it cannot be said."""
+    blocks = tables.blocks.where(tables.blocks.shared)
+    total = np.zeros(1 + tables.replicates)
+    for drafter in blocks.drafters:
+        alone = tables.blocks.of_drafter(drafter)
+        submitted = alone.total("size", alone.view("solo"))
+        if not submitted[0]:
+            return np.full(1 + tables.replicates, np.nan), f"{drafter} was never seen alone"
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = alone.total("accepted", alone.view("solo")) / submitted
+        total = total + times(blocks.of_drafter(drafter).total("size").astype(np.float64), share)
+    return total, ""
+
+
+def _less(blocks: Blocks, expected: Reals, rates: Rates, name: str, reason: str) -> Rate:
+    """Joint acceptance less an expectation of it, on the same replicates."""
     size = blocks.total("size")
     with np.errstate(divide="ignore", invalid="ignore"):
-        return rates.value("interaction", (blocks.total("accepted") - composed) / size, absent=reason)
+        return rates.value(name, (blocks.total("accepted") - expected) / size, absent=reason)
 
 
 def chain_positions(blocks: Blocks, rates: Rates) -> list[Position]:

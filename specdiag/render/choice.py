@@ -37,6 +37,7 @@ _KEYS = {
 SHARED_RATES = (
     "joint_acceptance",
     "joint_acceptance_request_mean",
+    "inherited_acceptance",
     "composition_acceptance",
     "interaction",
     "independent_acceptance",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,25 +109,36 @@ def test_a_drafter_seldom_seen_alone_decides_nothing(tmp_path: Path) -> None:
     assert report(tmp_path, events, Options()).headline.verdict == "undecided"
 
 
-def test_composition_alone_is_domination(tmp_path: Path) -> None:
-    """One drafter that refuses at once, alone as in front of another: the joint rate is what composition explains."""
+def chains_and_alone(requests: int, think: Callable[[int], int], code: Callable[[int], int]) -> build.Events:
+    """Chains of two drafters, and each of them alone, accepted as told: the joint rate is what composition explains."""
     events = [build.header()]
-    for i in range(40):
+    for i in range(requests):
         where: dict[str, Any] = {"request": f"r{i}"}
-        events += chain(first=0 if i % 4 else 2, **where)
-        events += [
-            build.block(f"c{i}", "code", 2, round=2, start=15, **where),
-            build.verdict(f"c{i}", 2, round=2, **where),
-        ]
-        first = 0 if i % 4 else 2
-        events += [
-            build.block(f"t{i}", "think", 2, round=3, start=19, **where),
-            build.verdict(f"t{i}", first, round=3, **where),
-        ]
-    out = report(tmp_path, events, Options())
+        events += chain(first=think(i), second=code(i), **where) if think(i) else chain(first=0, **where)
+        for name, start, accepted in (("code", 15, code(i)), ("think", 19, think(i))):
+            events += [
+                build.block(f"{name}{i}", name, 2, round=start, start=start, **where),
+                build.verdict(f"{name}{i}", accepted, round=start, **where),
+            ]
+    return events
+
+
+def test_composition_alone_is_no_interaction(tmp_path: Path) -> None:
+    """One drafter that refuses at once, alone as in front of another: joint acceptance is far below what the two promise, and composition
+    explains all of it."""
+    out = report(tmp_path, chains_and_alone(40, lambda i: 0 if i % 4 else 2, lambda _: 2), Options())
     assert out.shared is not None
     assert abs(out.shared.rates["interaction"].value or 0) < 1e-9
-    assert out.headline.verdict in ("domination", "undecided")
+    gap = out.shared.rates["inheritance_gap"]
+    assert gap.value == pytest.approx(0.25 - (0.25 + 1) / 2)
+    assert out.headline.verdict == "below_alone"
+
+
+def test_below_the_weakest_is_domination(tmp_path: Path) -> None:
+    """Two drafters that refuse every other time, in front of each other as alone: the joint rate is below that of either."""
+    out = report(tmp_path, chains_and_alone(400, lambda i: i % 2 * 2, lambda i: i // 2 % 2 * 2), Options())
+    assert out.rates["joint_acceptance"].value == pytest.approx(0.375)
+    assert out.headline.verdict == "domination"
 
 
 def vote(step: str, outcome: str) -> dict[str, object]:
