@@ -9,14 +9,13 @@ Greedy, as the library's class for matching strings asks for. The text of a call
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from facts import facts, written
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from specdiag.record.backends import hf_tokenizer, ngram
@@ -108,40 +107,6 @@ def main(gguf: Path, gpt2: Path, out: Path) -> None:
             )
 
 
-def facts(out: Path) -> dict[str, Any]:
-    """The figures that a reader of the trace must arrive at, counted line by line."""
-    events = [json.loads(line) for line in out.read_text().splitlines()]
-    verdicts = {event["proposal"]: event for event in events if event["type"] == "verdict"}
-    totals, positions = Counter[str](), [[0, 0] for _ in range(64)]
-    for event in events:
-        if event["type"] != "proposal":
-            continue
-        verdict, size = verdicts[event["id"]], len(event["submitted"])
-        drafted, accepted = len(event["tokens"]), verdict["accepted"]
-        judged = min(verdict.get("judged", accepted + 1), size)
-        totals.update(
-            {
-                "rounds": 1,
-                "abstained": not size,
-                "drafted": drafted,
-                "submitted": size,
-                "judged": judged,
-                "accepted": accepted,
-                "committed": verdict["committed"],
-                "output_tokens": verdict["committed"] + ("next" in verdict),
-                "contexts_differ": event.get("context_digest") != verdict["context_digest"],
-                "drafted_text_lost": bool(drafted and not size),
-                "drafted_bytes_differ": sum(event["bytes"]) != sum(event["submitted_bytes"]),
-            }
-        )
-        for place in range(judged):
-            positions[place][1] += 1
-            positions[place][0] += place < accepted
-    reached = [pair for pair in positions if pair[1]]
-    fixed = {"recomputed": 0, "misses": 0, "expected_acceptance": {"sum": None, "positions": 0}}
-    return {"trace": out.stem, "totals": {**totals, **fixed}, "drafters": {DRAFTER: {"positions": reached}}}
-
-
 if __name__ == "__main__":
     main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))
-    Path(sys.argv[3]).with_suffix(".facts.json").write_text(json.dumps(facts(Path(sys.argv[3])), indent=2) + "\n")
+    Path(sys.argv[3]).with_suffix(".facts.json").write_text(written(facts(Path(sys.argv[3]))))
