@@ -19,7 +19,7 @@ from specdiag.measure.definitions import DEFINITIONS
 from specdiag.trace.notes import CATALOGUE
 from tests.conftest import ROOT
 
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "traces").glob("*.md"))]
 COMMANDS = ("", "analyze", "record", "simulate", "validate", "schema")
 ELISION = "..."
 
