@@ -28,7 +28,7 @@ from specdiag.trace.notes import CATALOGUE, END_OF_STREAM, Notes, Where
 PATIENCE = 32 << 20  # bytes of input
 EVIDENCE = ("proposal", "verdict", "tally", "consensus", "effect")  # types of events that a report can rest on
 NAMED = 5  # inputs, and types of events, that a message lists
-HELD_AT_MOST = 100_000  # contributions of border rounds, before they are added up: a few MB
+HELD_AT_MOST = 20_000  # contributions of border rounds, before they are added up: about a MB
 
 
 class Assembler:

@@ -1,4 +1,8 @@
-"""Segments to shards, in order, by this process or by several."""
+"""Segments to shards, in order, by this process or by several.
+
+Each worker has a pipe of its own and takes every nth segment. Nothing is shared between workers, neither a queue nor a lock, and no thread of
+this process waits for them: so they can be ended at any point, and an interrupted program ends at once.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,19 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from specdiag.errors import SpecdiagError
 from specdiag.scale.shard import Shard, Task, read_shard
 from specdiag.trace.sources import Piece
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
+
+AHEAD = 2  # segments that a worker has before it: one that it reads, and the next one
+_ours: list[Connection] = []  # this process's ends of the pipes
 
 
 def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
@@ -24,49 +32,87 @@ def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
             yield read_shard(piece, task)
         return
     import multiprocessing  # here, since one process does not need it
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
 
     # A forked worker starts at once, with every module loaded; where the platform cannot fork, the default is used.
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
-    ended, alive = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, _begin_worker, (ended, alive))
+    workers: list[_Worker] = []
     try:
-        yield from _in_order(pieces, task, pool, 2 * jobs)
-        pool.shutdown()
-    except BrokenProcessPool as error:
+        for _ in range(jobs):
+            workers.append(_Worker(context, task))  # noqa: PERF401  # what was started before an interrupt has to be ended
+        yield from _in_order(pieces, workers)
+    except (EOFError, BrokenPipeError, ConnectionResetError) as error:
         raise SpecdiagError(
             "a process that read the input was ended from outside",
             "Give fewer --jobs; was there too little memory?",
         ) from error
     finally:
-        alive.close()  # where something went wrong, or we were interrupted: workers end in the middle of what they do
-        ended.close()
-        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.end()
 
 
-def _in_order(pieces: Iterable[Piece], task: Task, pool: ProcessPoolExecutor, most: int) -> Iterator[Shard]:
-    under_way: deque[Future[Shard]] = deque()
-    for piece in pieces:
-        under_way.append(pool.submit(read_shard, piece, task))
-        if len(under_way) >= most:
+def _in_order(pieces: Iterable[Piece], workers: list[_Worker]) -> Iterator[Shard]:
+    under_way: deque[_Worker] = deque()
+    for number, piece in enumerate(pieces):
+        worker = workers[number % len(workers)]
+        worker.pipe.send(piece)
+        under_way.append(worker)
+        if len(under_way) >= AHEAD * len(workers):
             yield under_way.popleft().result()
     while under_way:
         yield under_way.popleft().result()
 
 
-def _begin_worker(ended: Connection, alive: Connection) -> None:
-    """In a worker: leave interrupts to the parent, and end with it, however it ends."""
+class _Worker:
+    """A process that reads pieces, and this process's end of its pipe."""
+
+    def __init__(self, context: BaseContext, task: Task) -> None:
+        self.pipe, theirs = context.Pipe()
+        _ours.append(self.pipe)
+        self.process = context.Process(target=_work, args=(theirs, task), daemon=True)  # type: ignore[attr-defined]
+        self.process.start()
+        theirs.close()
+
+    def result(self) -> Shard:
+        """The next shard, or the error that there was instead."""
+        answer = self.pipe.recv()
+        if isinstance(answer, BaseException):
+            raise answer
+        shard: Shard = answer
+        return shard
+
+    def end(self) -> None:
+        """End it in whatever it is doing."""
+        self.process.kill()
+        _ours.remove(self.pipe)
+        self.pipe.close()
+        self.process.join()
+
+
+def _work(pipe: Connection, task: Task) -> None:
+    """In a worker: answer each piece with its shard, leave interrupts to the parent, and end with it, however it ends."""
+    import queue
     import threading
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    alive.close()  # the parent alone holds that end open
-    threading.Thread(target=_end_with_parent, args=(ended,), daemon=True).start()
+    while _ours:  # where this process is a copy of its parent: the parent alone holds these ends open
+        _ours.pop().close()
+    waiting: queue.SimpleQueue[Piece] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, waiting), daemon=True).start()
+    while True:
+        pipe.send(_answer(waiting.get(), task))
 
 
-def _end_with_parent(ended: Connection) -> None:
+def _receive(pipe: Connection, waiting: Any) -> None:
+    # In a thread: a parent that sends must not wait for a worker that sends.
+    with suppress(EOFError, OSError):
+        while True:
+            waiting.put(pipe.recv())
+    os._exit(1)
+
+
+def _answer(piece: Piece, task: Task) -> Shard | BaseException:
     try:
-        ended.recv_bytes()
-    except (EOFError, OSError):
-        os._exit(1)
+        return read_shard(piece, task)
+    except Exception as error:  # whatever it is, it is for the parent to raise
+        return error
