@@ -20,7 +20,7 @@ from tests.conftest import TRACES
 def test_rewriting_keeps_every_byte(path: Path) -> None:
     """Lines that are not changed are written back as they were, unknown fields and all."""
     raw = [line.raw for line in read(str(path))]
-    assert len(raw) > 800
+    assert len(raw) > 700
     assert all(json.loads(line) for line in raw)
     if path.suffix == ".jsonl":
         assert b"".join(line + b"\n" for line in raw) == path.read_bytes()
