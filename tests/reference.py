@@ -384,14 +384,19 @@ def with_role(blocks: Iterable[Block], role: str) -> list[Block]:
     return [block for block in blocks if block.n > 0 and (role == "all" or role in block.roles)]
 
 
+def is_judged(members: list[Block]) -> bool:
+    """Whether a round has a possible verdict that is not of an aborted or padded round."""
+    judged = [b.verdict for b in members if b.verdict is not None and b.judgement is not None]
+    return any(verdict.get("stop") not in ("aborted", "padding") for verdict in judged)
+
+
 def total_figures(blocks: list[Block]) -> dict[str, int]:
     totals = {fate: add_up(blocks, fate) for fate in FATES}
     rounds = 0
     verifier_tokens = 0
     for members in by_round(blocks).values():
         judged = [(b.verdict, b.judgement) for b in members if b.verdict is not None and b.judgement is not None]
-        if any(v.get("stop") not in ("aborted", "padding") for v, _ in judged):
-            rounds += 1
+        rounds += is_judged(members)
         # Behind an accepted token that did not reach the output, the verifier's own token did not reach it either.
         if any(
             v.get("next") is not None
@@ -435,7 +440,8 @@ def drafter_figures(blocks: list[Block]) -> dict[str, dict[str, Any]]:
 
 def shared_figures(blocks: list[Block]) -> dict[str, int]:
     shared = with_role(blocks, "shared")
-    rounds = by_round(shared)
+    whole = by_round(blocks)
+    rounds = {key: members for key, members in by_round(shared).items() if is_judged(whole[key])}
     return {
         "rounds": len(rounds),
         "truncating_rounds": sum(1 for members in rounds.values() if add_up(members, "rejected") > 0),

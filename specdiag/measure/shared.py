@@ -6,6 +6,7 @@ Sources: docs/metrics.md; the Shapley value of the expected loss in closed form 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,7 +17,7 @@ from specdiag.measure.drafters import first_rounds, position
 from specdiag.measure.intervals import Rates
 from specdiag.measure.survival import Survival, Walk, times
 from specdiag.measure.tables import MAX_POSITIONS, Blocks, Row, Tables
-from specdiag.measure.tally import BlockKind
+from specdiag.measure.tally import BlockKind, RoundKind
 from specdiag.report import Marginal, Position, Rate, Shared, Source
 from specdiag.trace.chains import MAX_ANCESTORS, NONE
 
@@ -27,12 +28,12 @@ TOO_DEEP = f"a chain has more than {MAX_ANCESTORS} blocks before the last: it is
 
 def shared(tables: Tables, rates: Rates) -> Shared | None:
     """Figures over shared chains; None where there was no shared round."""
-    rounds = tables.rounds(lambda key: key.shared)
+    rounds = tables.rounds(_counts)
     if not rounds[0]:
         return None
     blocks = tables.blocks.where(tables.blocks.shared)
     everything = np.ones(len(blocks.kinds), bool)
-    truncating = tables.rounds(lambda key: key.shared and key.truncated)
+    truncating = tables.rounds(lambda key: _counts(key) and key.truncated)
     depth = blocks.total("depth")
     joint = joint_acceptance(tables, rates)
     composed, reason = composition(tables)
@@ -67,7 +68,7 @@ def shared(tables: Tables, rates: Rates) -> Shared | None:
         ),
         "committed_per_round_shared": rates.rate(
             "committed_per_round_shared",
-            blocks.total("accepted") + tables.rounds(lambda key: key.shared and key.verifier_token),
+            blocks.total("accepted") + tables.rounds(lambda key: _counts(key) and key.verifier_token),
             rounds,
             proportion=False,
         ),
@@ -91,10 +92,15 @@ def shared(tables: Tables, rates: Rates) -> Shared | None:
     )
 
 
+def _counts(round: RoundKind) -> bool:
+    """Shared, and judged: a round that was aborted, or whose verdicts are lost, is no evidence of sharing."""
+    return round.shared and round.judged
+
+
 def joint_acceptance(tables: Tables, rates: Rates) -> Rate:
     """Accepted / submitted tokens on shared chains."""
-    mask = tables.blocks.shared
-    rounds = int(tables.rounds(lambda key: key.shared)[0])
+    rounds = int(tables.rounds(_counts)[0])
+    mask = tables.blocks.shared & (rounds > 0)
     absent = "not observed: no round verified blocks of two or more drafters on one chain"
     return rates.rate(
         "joint_acceptance",
@@ -116,7 +122,7 @@ def composition(tables: Tables) -> tuple[Reals, str]:
     for kind, seen in zip(blocks.kinds, blocks.counts.T, strict=True):
         expected = times(walk.along(kind.path), alone.accepted(kind.drafter, kind.size))
         if np.isnan(expected[0]):
-            return np.full(1 + tables.replicates, np.nan), _missing_hazard(alone, kind)
+            return np.full(1 + tables.replicates, np.nan), _unseen(alone, (*kind.path, _last(kind)), "alone")
         total = total + np.where(seen > 0, seen * expected, 0)
     return total, ""
 
@@ -125,12 +131,17 @@ def _followed(blocks: Blocks) -> bool:
     return all(kind.followed for kind in blocks.kinds)
 
 
-def _missing_hazard(alone: Survival, kind: BlockKind) -> str:
-    for name, tokens in (*kind.path, (kind.drafter, kind.size)):
-        if np.isnan(alone.reach(name, tokens)[0]):
-            known = int(np.isfinite(alone.through[name][0]).sum()) - 1
-            return f"{name} was never judged alone at position {known + 1}"
-    return "a drafter was never judged alone"
+def _last(kind: BlockKind) -> tuple[str, int]:
+    return kind.drafter, kind.size
+
+
+def _unseen(survival: Survival, steps: Iterable[tuple[str, int]], where: str) -> str:
+    """Whose acceptance at which position is not known; nothing, where all of these are."""
+    for name, tokens in steps:
+        if np.isnan(survival.reach(name, tokens)[0]):
+            known = int(np.isfinite(survival.through[name][0]).sum()) - 1
+            return f"{name} was never judged {where} at position {known + 1}"
+    return ""
 
 
 def inheritance(tables: Tables) -> tuple[Reals, str]:
@@ -179,8 +190,8 @@ def marginals(tables: Tables, rates: Rates) -> list[Marginal]:
         return []
     inside = Survival.of(blocks, drafters)
     loss = shapley(blocks, inside, drafters)
-    rounds = tables.rounds(lambda key: key.shared)
-    added = tables.rounds(lambda key: key.shared and key.verifier_token)
+    rounds = tables.rounds(_counts)
+    added = tables.rounds(lambda key: _counts(key) and key.verifier_token)
     return [_marginal(drafter, blocks, inside, loss, rounds, added, rates) for drafter in drafters]
 
 
@@ -189,9 +200,8 @@ def _marginal(
 ) -> Marginal:
     without = _without(drafter, blocks, inside)
     size = without.decided + without.estimated
-    reason = f"no evidence of what stands behind {drafter}" if size[0] else f"every shared token is {drafter}'s"
-    if not _followed(blocks):
-        reason = TOO_DEEP
+    others = [kind for kind in blocks.kinds if kind.drafter != drafter]
+    reason = _why(blocks, inside, others, drafter) if others else f"every shared token is {drafter}'s"
     with np.errstate(divide="ignore", invalid="ignore"):
         joint = blocks.total("accepted") / blocks.total("size")
         change = without.accepted / size - joint
@@ -216,9 +226,17 @@ def _marginal(
             total,
             proportion=False,
             source="estimated",
-            absent="no expected loss" if _followed(blocks) else TOO_DEEP,
+            absent=_why(blocks, inside, blocks.kinds) or "no expected loss",
         ),
     )
+
+
+def _why(blocks: Blocks, inside: Survival, kinds: Iterable[BlockKind], without: str | None = None) -> str:
+    """Why the log cannot say what would come through these chains."""
+    if not _followed(blocks):
+        return TOO_DEEP
+    steps = (step for kind in kinds for step in (*kind.path, _last(kind)) if step[0] != without)
+    return _unseen(inside, steps, "on a shared chain")
 
 
 @dataclass(frozen=True, slots=True)

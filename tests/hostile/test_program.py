@@ -225,11 +225,12 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_worker_is_killed() -> None:
-    """A worker that the system kills, as it does when memory is short, is an error that says so."""
+def test_workers_are_killed() -> None:
+    """Workers that the system kills, as it does when memory is short, are an error that says so."""
     started, workers = waiting(2)
     try:
-        os.kill(workers[0], signal.SIGKILL)
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
         _, err = started.communicate(timeout=5)
         assert started.returncode == 2
         assert b"internal error" not in err
