@@ -57,7 +57,7 @@ class Options:
     def checked(self) -> Options:
         """Itself; UsageError where an option cannot be."""
         for dimension in self.by:
-            if dimension not in DIMENSIONS and not dimension.startswith("label:"):
+            if dimension not in DIMENSIONS and not (dimension.startswith("label:") and dimension != "label:"):
                 raise UsageError(
                     f"--by {shown(dimension)}: no such dimension",
                     f"Choose from {', '.join(DIMENSIONS)} and label:NAME.",

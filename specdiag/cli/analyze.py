@@ -9,6 +9,7 @@ from specdiag.analysis import analyze
 from specdiag.cli import terminal
 from specdiag.errors import UsageError, shown
 from specdiag.render import RENDERERS
+from specdiag.render.figures import counted
 from specdiag.report import Report
 from specdiag.summary import Options
 from specdiag.trace.sources import expand
@@ -69,8 +70,3 @@ def summary(report: Report) -> str:
         counted(counts["info"], "note"),
     )
     return f"specdiag: {', '.join(said)} ({report.settings.mode})"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specdiag.cli import terminal
-from specdiag.cli.analyze import counted
 from specdiag.errors import InputError, MissingExtra, UsageError
 from specdiag.record import prompts as prompt_files
 from specdiag.record import setup
@@ -25,6 +24,7 @@ from specdiag.record.topology import Topology
 from specdiag.record.verify import Rule
 from specdiag.record.vocabulary import Mapping
 from specdiag.record.votes import Voting
+from specdiag.render.figures import counted
 from specdiag.trace.recorder import Recorder
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from specdiag.analysis import analyze
 from specdiag.cli import terminal
-from specdiag.cli.analyze import counted, summary
+from specdiag.cli.analyze import summary
 from specdiag.errors import TraceError
+from specdiag.render.figures import counted
 from specdiag.render.text import inert
 from specdiag.report import Integrity, Report
 from specdiag.summary import Options

@@ -15,7 +15,7 @@ from rich.text import Text
 from specdiag.render import console_drafters as drafters
 from specdiag.render import console_notes as notes
 from specdiag.render import console_shared as together
-from specdiag.render.figures import count
+from specdiag.render.figures import count, counted
 from specdiag.render.layout import NARROWEST, Face, paragraph
 from specdiag.render.prose import few, requests
 from specdiag.report import Report
@@ -77,7 +77,7 @@ def facts(report: Report, face: Face) -> Iterator[Text]:
     parts = [
         names(item.name for item in report.inputs),
         requests(report),
-        f"{count(report.rounds)} rounds",
+        counted(report.rounds, "round"),
         f"{count(report.fates.proposed)} tokens proposed",
         f"{report.settings.mode} mode",
         f"rule {names(trace.rule for trace in report.traces)}",

@@ -44,6 +44,11 @@ def count(n: float) -> str:
     return f"{n:,.0f}" if float(n).is_integer() or abs(n) >= _EXACT_BELOW else f"{n:,.1f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def percent(level: float) -> str:
     """A confidence level: 95%, 99.9%."""
     return f"{level * 100:g}%"

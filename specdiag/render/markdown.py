@@ -26,7 +26,7 @@ from specdiag.render.choice import (
     problems_first,
     slice_columns,
 )
-from specdiag.render.figures import count, interval
+from specdiag.render.figures import count, counted, interval
 from specdiag.render.heat import heat
 from specdiag.render.markdown_parts import (
     LONGEST,
@@ -71,7 +71,7 @@ def _headline(report: Report) -> Iterator[str]:
     verifiers = few([name_of(trace.verifier or "—") for trace in report.traces])
     yield (
         f"{files} · {requests(report)} · "
-        f"{count(report.rounds)} rounds · {count(report.fates.proposed)} tokens proposed · "
+        f"{counted(report.rounds, 'round')} · {count(report.fates.proposed)} tokens proposed · "
         f"{report.settings.mode} mode · rule {rules} · verifier {verifiers}"
     )
     if report.scope.status != "in_scope":

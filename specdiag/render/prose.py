@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specdiag.render.choice import FATES
-from specdiag.render.figures import INTERVALS, SOURCES, count, percent
+from specdiag.render.figures import INTERVALS, SOURCES, count, counted, percent
 from specdiag.render.walk import rates
 from specdiag.report import Consensus, Evidence, Fates, Report, Shared, Thrash
 
@@ -18,7 +18,7 @@ _NAMED = 2
 
 def shared_rounds(part: Shared) -> str:
     """How many rounds verified a shared prefix, and how many of them refused a token."""
-    return f"{count(part.rounds)} rounds, {count(part.truncating_rounds)} of them truncated"
+    return f"{counted(part.rounds, 'round')}, {count(part.truncating_rounds)} of them truncated"
 
 
 def headway(part: Thrash) -> str:
@@ -56,7 +56,7 @@ def few(names: Sequence[str]) -> str:
 def requests(report: Report) -> str:
     """How many requests, and how many of them repeat an earlier one."""
     repeats = f" ({count(report.requests.repeats)} repeats)" if report.requests.repeats else ""
-    return f"{count(report.requests.total)} requests{repeats}"
+    return f"{counted(report.requests.total, 'request')}{repeats}"
 
 
 def reading(report: Report) -> str:
