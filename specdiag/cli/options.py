@@ -90,7 +90,11 @@ class Analyze:
     jobs = Annotated[
         int,
         typer.Option(
-            "--jobs", "-j", min=1, help="Processes that read; the report is the same to the bit for any number."
+            "--jobs",
+            "-j",
+            min=1,
+            max=256,
+            help="Processes that read; the report is the same to the bit for any number.",
         ),
     ]
     replicates = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specdiag.cli import terminal
-from specdiag.errors import InputError, MissingExtra, UsageError
+from specdiag.errors import InputError, MissingExtra, UsageError, shown
 from specdiag.record import prompts as prompt_files
 from specdiag.record import setup
 from specdiag.record.lines import Line, Prompt
@@ -56,6 +57,7 @@ def run(asked: Asked) -> None:
     """Load, record, say what was written."""
     gc.freeze()
     gc.enable()
+    _utf8(asked)
     own_labels, rule = _labels(asked), Rule(asked.rule.replace("-", "_"))
     voting = _voting(asked)
     _writable(asked)
@@ -88,8 +90,13 @@ def _recorded(
     asked: Asked, plan: Plan, people: setup.Cast, prompts: Sequence[Prompt], own_labels: dict[str, str]
 ) -> list[Line]:
     header = setup.header(people, plan.rule, _settings(asked) | own_labels, prompts)
-    with _trace_file(asked.output) as path, Recorder(path, **header) as recorder:
-        return record(plan, prompts, Logbook(recorder, people.verifier.tokenizer, plan.rule, asked.times))
+    try:
+        with _trace_file(_place(asked)) as path, Recorder(path, **header) as recorder:
+            return record(plan, prompts, Logbook(recorder, people.verifier.tokenizer, plan.rule, asked.times))
+    except OSError as error:
+        raise InputError(
+            f"{shown(str(asked.output))}: {error.strerror or error}", "What was recorded before that stays in the file."
+        ) from error
 
 
 def _settings(asked: Asked) -> dict[str, str]:
@@ -138,14 +145,30 @@ def _voting(asked: Asked) -> Voting | None:
     return Voting(asked.quorum, asked.step_tokens)
 
 
+def _place(asked: Asked) -> Path:
+    """Where the trace goes: behind a link, what the link leads to."""
+    return Path(os.path.realpath(asked.output))
+
+
+def _utf8(asked: Asked) -> None:
+    for text in (*asked.drafters, asked.verifier, asked.prompts, *asked.labels):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{shown(text)}: not UTF-8", "Write names, labels and options in UTF-8.") from error
+
+
 def _writable(asked: Asked) -> None:
     """Fail before minutes of work, not behind them."""
-    output, prompts = asked.output, Path(asked.prompts)
-    if str(output) == "-":
+    output, prompts = _place(asked), Path(asked.prompts)
+    if str(asked.output) == "-":
         raise UsageError("--output -: a trace is recorded to a file", "Give it a name.")
     if output.exists() and prompts.exists() and output.samefile(prompts):
         raise UsageError(f"{output}: the trace would replace its own prompts", "Give --output another name.")
-    if output.is_dir() or not os.access(output.resolve().parent, os.W_OK):
+    named = (Path(word) for spec in (*asked.drafters, asked.verifier) for word in re.split("[,=:]", spec))
+    if output.exists() and any(file.is_file() and output.samefile(file) for file in named):
+        raise UsageError(f"{output}: the trace would replace what a model is made from", "Give --output another name.")
+    if output.is_dir() or not os.access(output.parent, os.W_OK):
         raise InputError(f"{output}: no file can be written there", "Choose a place that exists and can be written to.")
 
 
@@ -157,7 +180,7 @@ def _trace_file(output: Path) -> Iterator[Path]:
             output.unlink()
         yield output
         return
-    handle, name = tempfile.mkstemp(prefix=".specdiag-", suffix=".jsonl", dir=output.resolve().parent)
+    handle, name = tempfile.mkstemp(prefix=".specdiag-", suffix=".jsonl", dir=output.parent)
     os.close(handle)
     try:
         yield Path(name)

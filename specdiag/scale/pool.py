@@ -36,10 +36,18 @@ def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
     # A forked worker starts at once, with every module loaded; where the platform cannot fork, the default is used.
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
     workers: list[_Worker] = []
+    under_way: deque[_Worker] = deque()
     try:
-        for _ in range(jobs):
-            workers.append(_Worker(context, task))  # noqa: PERF401  # what was started before an interrupt has to be ended
-        yield from _in_order(pieces, workers)
+        for number, piece in enumerate(pieces):
+            if len(workers) < jobs:  # a small input needs few
+                workers.append(_Worker(context, task))
+            worker = workers[number % jobs]
+            worker.pipe.send(piece)
+            under_way.append(worker)
+            if len(under_way) >= AHEAD * jobs:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
     except (EOFError, BrokenPipeError, ConnectionResetError) as error:
         raise SpecdiagError(
             "a process that read the input was ended from outside",
@@ -48,18 +56,6 @@ def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
     finally:
         for worker in workers:
             worker.end()
-
-
-def _in_order(pieces: Iterable[Piece], workers: list[_Worker]) -> Iterator[Shard]:
-    under_way: deque[_Worker] = deque()
-    for number, piece in enumerate(pieces):
-        worker = workers[number % len(workers)]
-        worker.pipe.send(piece)
-        under_way.append(worker)
-        if len(under_way) >= AHEAD * len(workers):
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
 
 
 class _Worker:

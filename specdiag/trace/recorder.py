@@ -265,5 +265,15 @@ class Recorder:
         if self._file < 0:
             raise ValueError("the recorder is closed: use it in a `with` block")
         written = os.write(self._file, line)
-        while written < len(line):  # a nearly full disk, or a signal
-            written += os.write(self._file, line[written:])
+        try:
+            while written < len(line):  # a nearly full disk, or a signal
+                written += os.write(self._file, line[written:])
+        except OSError:
+            self._take_back(line[:written])
+            raise
+
+    def _take_back(self, part: bytes) -> None:
+        """Cut the beginning of a line off again, where it still is the end of the file: somebody else may append too."""
+        size = os.fstat(self._file).st_size
+        if os.pread(self._file, len(part), size - len(part)) == part:
+            os.ftruncate(self._file, size - len(part))

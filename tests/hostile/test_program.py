@@ -158,7 +158,7 @@ def waiting(jobs: int) -> tuple[subprocess.Popen[bytes], list[int]]:
     )
     assert started.stdin
     note = b'{"type": "note", "text": "%s"}\n' % (b"x" * 10_000)
-    started.stdin.write(note * 1000)
+    started.stdin.write(note * 2000)  # segments for each worker
     started.stdin.flush()
     workers: list[int] = []
     for _ in range(100):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -216,6 +218,63 @@ def test_an_error_leaves_no_file(record: Record, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         record(drafters=[NEAR, NEAR])
     assert (tmp_path / "t.jsonl").read_bytes() == before
+
+
+def test_a_trace_replaces_nothing_that_a_model_is_made_from(record: Record, tmp_path: Path) -> None:
+    """An output that a specification names as an input is refused, and stays as it was."""
+    text = tmp_path / "text.txt"
+    text.write_text("some text to train on\n" * 50)
+    with pytest.raises(UsageError, match="is made from"):
+        record("text.txt", drafters=[f"x=ngram:corpus={text},tokenizer=bpe:300"])
+    assert text.read_text().startswith("some text")
+
+
+def test_text_to_train_on_may_be_short_but_not_empty(record: Record, tmp_path: Path) -> None:
+    """A model of one letter proposes what it can; one of nothing is an error."""
+    (tmp_path / "short.txt").write_text("a")
+    (tmp_path / "empty.txt").write_text(" \n")
+    assert events(record(drafters=[f"x=ngram:order=4,corpus={tmp_path / 'short.txt'}", NEAR]))
+    with pytest.raises(UsageError, match="no text in it"):
+        record("u.jsonl", drafters=[f"x=ngram:corpus={tmp_path / 'empty.txt'}"])
+
+
+def test_behind_a_link_the_file_is_written(record: Record, tmp_path: Path) -> None:
+    """The link stays a link; one that leads nowhere but to itself is an error."""
+    (tmp_path / "real.jsonl").write_text("old")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
+    record("link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert events(tmp_path / "real.jsonl")
+    with pytest.raises(InputError, match=r"loop\.jsonl"):
+        record("loop.jsonl")
+
+
+def test_arguments_that_are_not_text_touch_nothing(record: Record, tmp_path: Path) -> None:
+    """Bytes of an argument that are not UTF-8 are refused before an older trace is replaced."""
+    before = record().read_bytes()
+    for options in ({"labels": ["x=\udcff"]}, {"drafters": ["\udcff=lookup"]}):
+        with pytest.raises(UsageError, match="not UTF-8"):
+            record(**options)
+    assert (tmp_path / "t.jsonl").read_bytes() == before
+
+
+def test_a_full_disk_leaves_whole_lines(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a line does not fit, its beginning is taken back, and the error names the file."""
+    write, room = os.write, 3000
+
+    def short(file: int, data: bytes) -> int:
+        nonlocal room
+        if room <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = write(file, data[:room])
+        room -= written
+        return written
+
+    monkeypatch.setattr(os, "write", short)
+    with pytest.raises(InputError, match=r"t\.jsonl: No space left"):
+        record()
+    assert len(events(tmp_path / "t.jsonl")) > 1
 
 
 PARTS = f"{NEAR}|{FAR}|{WRITTEN}|{LOOKUP}".split("|")

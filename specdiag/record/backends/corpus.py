@@ -57,12 +57,15 @@ def _is_part(part: str) -> bool:
 @cache
 def _of_file(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"corpus={shown(path)}: {getattr(error, 'strerror', None) or 'not UTF-8'}",
             "Give all, I/N for a part of Python's own library, or a text file.",
         ) from error
+    if not text.strip():
+        raise UsageError(f"corpus={shown(path)}: no text in it", "Give a file with some text to train on.")
+    return text
 
 
 def digest(part: str = "all") -> str:

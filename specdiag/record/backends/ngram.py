@@ -54,7 +54,7 @@ class NgramModel:
 
     def _row(self, context: Sequence[int]) -> NDArray[np.float64]:
         row = self._base.copy()
-        for length in range(1, len(context) + 1):
+        for length in range(1, min(len(context), len(self._keys)) + 1):  # a short text has no long n-grams
             found = self._followers(context[-length:])
             if found is None:
                 break  # nor has a longer context been seen

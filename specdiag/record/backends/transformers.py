@@ -8,14 +8,16 @@ as the next one begins with the same tokens, so that a round costs one pass over
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specdiag.errors import UsageError
+from specdiag.errors import UsageError, shown
 from specdiag.record.backends.hf_tokenizer import from_json
 from specdiag.record.backends.options import common, number, only, sha256
 from specdiag.record.backends.weaken import Weakening, weakening
@@ -94,7 +96,8 @@ def load(options: Mapping[str, str]) -> TransformersModel:
     weak = weakening(options)
     place, gguf = _place(options)
     try:
-        tokenizer, inner = _read(library, torch, place, gguf, options.get("dtype", "float32"))
+        with _set_apart(place, gguf if options.get("gguf") is None or options.get("model") is None else None) as folder:
+            tokenizer, inner = _read(library, torch, folder, gguf, options.get("dtype", "float32"))
     except (OSError, ValueError, ImportError) as error:
         raise UsageError(f"transformers:{place}: {error}", "Give a folder, a name on the hub, or gguf=FILE.") from error
     if weak is not None:
@@ -122,6 +125,20 @@ def _place(options: Mapping[str, str]) -> tuple[str, str | None]:
     if gguf is not None and model is None:
         return str(Path(gguf).parent), Path(gguf).name
     return str(model), gguf
+
+
+@contextmanager
+def _set_apart(place: str, alone: str | None) -> Iterator[str]:
+    """A folder that holds a GGUF file and nothing else: the library would take the tokenizer from whatever stands beside it."""
+    if alone is None:
+        yield place
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(place, alone).resolve()
+        if not source.is_file():
+            raise UsageError(f"{shown(str(Path(place, alone)))}: no such file", "Give the path of a GGUF file.")
+        (Path(folder) / alone).symlink_to(source)
+        yield folder
 
 
 def _read(library: Any, torch: Any, place: str, gguf: str | None, dtype: str) -> tuple[Any, Any]:
