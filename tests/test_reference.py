@@ -198,7 +198,7 @@ def test_aborted_round_refuses_nothing() -> None:
     assert fates(got["totals"]) == (2, 0, 0, 0, 6)
     assert (got["totals"]["rounds"], got["totals"]["verifier_tokens"]) == (0, 0)
     assert got["blame"] == {}
-    assert (got["shared"]["rounds"], got["shared"]["truncating_rounds"]) == (1, 0)
+    assert (got["shared"]["rounds"], got["shared"]["truncating_rounds"]) == (0, 0)
     assert got["marginal"]["b"] == (1, 4, Fraction(0), 0)  # c would not have been reached without b either
     assert got["notes"] == {"proposal_orphan": 1}
 
