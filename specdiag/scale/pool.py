@@ -10,7 +10,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from specdiag.errors import SpecdiagError
@@ -42,17 +42,12 @@ def shards(pieces: Iterable[Piece], task: Task, jobs: int) -> Iterator[Shard]:
             if len(workers) < jobs:  # a small input needs few
                 workers.append(_Worker(context, task))
             worker = workers[number % jobs]
-            worker.pipe.send(piece)
+            worker.ask(piece)
             under_way.append(worker)
             if len(under_way) >= AHEAD * jobs:
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
-    except (EOFError, BrokenPipeError, ConnectionResetError) as error:
-        raise SpecdiagError(
-            "a process that read the input was ended from outside",
-            "Give fewer --jobs; was there too little memory?",
-        ) from error
     finally:
         for worker in workers:
             worker.end()
@@ -68,9 +63,15 @@ class _Worker:
         self.process.start()
         theirs.close()
 
+    def ask(self, piece: Piece) -> None:
+        """Give it one more piece to read."""
+        with _lost():
+            self.pipe.send(piece)
+
     def result(self) -> Shard:
         """The next shard, or the error that there was instead."""
-        answer = self.pipe.recv()
+        with _lost():
+            answer = self.pipe.recv()
         if isinstance(answer, BaseException):
             raise answer
         shard: Shard = answer
@@ -82,6 +83,18 @@ class _Worker:
         _ours.remove(self.pipe)
         self.pipe.close()
         self.process.join()
+
+
+@contextmanager
+def _lost() -> Iterator[None]:
+    """What a pipe says whose worker is gone."""
+    try:
+        yield
+    except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+        raise SpecdiagError(
+            "a process that read the input was ended from outside",
+            "Give fewer --jobs; was there too little memory?",
+        ) from error
 
 
 def _work(pipe: Connection, task: Task) -> None:
