@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 
 from specdiag.analysis import analyze
@@ -36,8 +35,6 @@ def run(
         by=tuple(name.strip() for name in by.split(",") if name.strip()),
         jobs=jobs,
     ).checked()
-    gc.freeze()  # what the modules hold stays
-    gc.enable()
     inputs = expand(traces)
     if output is not None and output.exists() and any(Path(name).exists() and output.samefile(name) for name in inputs):
         raise UsageError(f"{shown(str(output))}: the report would replace its own input", "Give --output another name.")

@@ -64,6 +64,7 @@ def analyze(
     """Say what happened: who proposed, what was kept, who wasted what."""
     from specdiag.cli.analyze import run
 
+    _loaded()
     run(traces, format.value, by, strict, jobs, replicates, seed, level, output, quiet)
 
 
@@ -72,6 +73,7 @@ def validate(traces: Analyze.traces, quiet: Analyze.quiet = False) -> None:
     """Check that traces follow the format; list every kind of problem with its places. Exit code 2 if there is any."""
     from specdiag.cli.validate import run
 
+    _loaded()
     run(traces, quiet)
 
 
@@ -80,6 +82,7 @@ def schema(what: Analyze.what) -> None:
     """Print the JSON Schema of a trace line, or of the report of `analyze --format json`."""
     from specdiag.cli.schema import run
 
+    _loaded()
     run(what.value)
 
 
@@ -109,6 +112,7 @@ def record(
     """Make a trace of a real run: drafters and a verifier that run here, exactly verified."""
     from specdiag.cli.record import Asked, run
 
+    _loaded()
     run(
         Asked(
             drafters=drafter,
@@ -155,17 +159,24 @@ def simulate(
     """Make the incident's traces from a mechanism with stated parameters, or measure what each measure does."""
     from specdiag.cli.simulate import Wanted, run
 
+    _loaded()
     measures = (partition, attribution, reproposal)
     instead = (show_parameters, ablation, check)
     chosen = policy.value if policy else None
     run(Wanted(chosen, *measures, block, requests, seed, seeds, parameters, *instead, jobs, output, quiet))
 
 
+def _loaded() -> None:
+    """The modules of a command are there: what they hold stays, and from now on the collector looks at the rest."""
+    gc.freeze()
+    gc.enable()
+
+
 def main() -> NoReturn:
     """Run the program; the exit code is 0 (fine), 1 (a check failed) or 2 (usage, or an input that is broken)."""
     # `--jobs` says how many processors are used: the matrix library of numpy is not to start threads of its own.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.disable()  # while modules are loaded; `analyze` switches it on again
+    gc.disable()  # while modules are loaded
     code = _guarded()
     sys.exit(terminal.finish() or code)
 

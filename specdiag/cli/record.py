@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import gzip
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specdiag.cli import terminal
-from specdiag.errors import InputError, MissingExtra, UsageError, shown
+from specdiag.errors import InputError, UsageError, shown
+from specdiag.files import gzipped, whole, zstd
 from specdiag.record import prompts as prompt_files
 from specdiag.record import setup
 from specdiag.record.lines import Line, Prompt
@@ -55,8 +53,6 @@ class Asked:
 
 def run(asked: Asked) -> None:
     """Load, record, say what was written."""
-    gc.freeze()
-    gc.enable()
     _utf8(asked)
     own_labels, rule = _labels(asked), Rule(asked.rule.replace("-", "_"))
     voting = _voting(asked)
@@ -190,23 +186,12 @@ def _trace_file(output: Path) -> Iterator[Path]:
 
 
 def _compress(plain: Path, output: Path) -> None:
-    """Nothing of the time or the temporary name goes in."""
-    if output.suffix == ".gz":
-        with (
-            plain.open("rb") as source,
-            output.open("wb") as raw,
-            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
-        ):
-            shutil.copyfileobj(source, packed)
-        return
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
+    with plain.open("rb") as source, whole(output) as file:
+        if output.suffix == ".gz":
+            with gzipped(file) as packed:
+                shutil.copyfileobj(source, packed)
         else:
-            from backports import zstd
-    except ImportError as error:
-        raise MissingExtra("writing .zst needs a zstd module", "pip install backports.zstd") from error
-    output.write_bytes(zstd.compress(plain.read_bytes()))
+            file.write(zstd("writing").compress(source.read()))
 
 
 def _shown(line: Line) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,10 +46,11 @@ def write(text: str, output: Path | None) -> None:
     try:
         if output is None:
             _to_stdout(text)
-        elif output.exists() and not output.is_file():  # a pipe or a device has no half of a report to hide
-            output.write_text(text, encoding="utf-8")
         else:
-            _replace(Path(os.path.realpath(output)), text)
+            from specdiag.files import whole  # here, since most runs write no file
+
+            with whole(output) as file:
+                file.write(text.encode())
     except BrokenPipeError:  # the reader of our output went away: nothing is wrong
         _let_go(1)
     except OSError as error:
@@ -65,24 +65,6 @@ def _to_stdout(text: str) -> None:
         raise InputError("standard output is closed", "Open it, or give --output.")
     sys.stdout.write(text if not is_ascii() else text.encode("ascii", "backslashreplace").decode())
     sys.stdout.flush()
-
-
-def _replace(target: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=".specdiag-", dir=target.parent)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def say(text: str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from specdiag.errors import UsageError
 from specdiag.record import vocabulary
 from specdiag.record.backends import Models, Spec, parse
+from specdiag.record.backends.options import only
 from specdiag.record.drafting import LookupDrafter, ModelDrafter, ModelVerifier
 from specdiag.record.laws import Sampling
 from specdiag.record.lines import Member, Prompt
@@ -81,7 +82,7 @@ def _member(
     drafter: LookupDrafter | ModelDrafter
     said: dict[str, Any] = {"id": spec.name, "max_draft_tokens": tokens}
     if spec.kind == "lookup":
-        _only(spec, "tokens", "longest")
+        only(spec.options, spec.name, "tokens", "longest")
         drafter = LookupDrafter(spec.name, judge.tokenizer, _number(spec, "longest", int, 4, 1, 32))
         tokenizer = judge.tokenizer
         said |= {"model": "lookup in the context", "kind": "ngram", "temperature": 0.0, "facts": {}}
@@ -126,12 +127,6 @@ def _backend_options(spec: Spec) -> dict[str, str]:
     """The options that are the backend's own."""
     ours = {"temperature", "top_k", "top_p", "tokens", "map"}
     return {key: value for key, value in spec.options.items() if key not in ours}
-
-
-def _only(spec: Spec, *known: str) -> None:
-    unknown = sorted(set(spec.options) - set(known))
-    if unknown:
-        raise UsageError(f"{spec.name}: no option {unknown[0]}", f"It takes {' and '.join(known)}.")
 
 
 def _number(spec: Spec, key: str, kind: Callable[[str], Number], default: Number, least: float, most: float) -> Number:

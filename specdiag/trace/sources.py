@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from specdiag.errors import InputError, MissingExtra, shown
+from specdiag.errors import InputError, shown
+from specdiag.files import zstd
 
 SEGMENT = 8 << 20
 MAX_LINE = 16 << 20
@@ -203,7 +204,7 @@ def _decompressed(file: io.BufferedReader, notes: list[tuple[str, str]]) -> Iter
     if head.startswith(_GZIP):
         stream = gzip.GzipFile(fileobj=file)
     elif head.startswith(_ZSTD):
-        stream = _zstd(file)
+        stream = zstd("reading").ZstdFile(file)
     while True:
         try:
             # Not read(): that would lose what it had before an error.
@@ -224,17 +225,6 @@ def _decompressed(file: io.BufferedReader, notes: list[tuple[str, str]]) -> Iter
         if not block:
             return
         yield block
-
-
-def _zstd(file: IO[bytes]) -> Any:
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-    except ImportError as error:
-        raise MissingExtra("reading .zst needs a zstd module", "pip install backports.zstd") from error
-    return zstd.ZstdFile(file)
 
 
 def _as_utf8(blocks: Iterator[bytes], notes: list[tuple[str, str]]) -> Iterator[bytes]:

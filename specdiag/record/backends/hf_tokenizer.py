@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from specdiag.errors import MissingExtra, SpecdiagError, UsageError
+from specdiag.errors import SpecdiagError, UsageError
 from specdiag.record.backends import corpus
+from specdiag.record.extras import need
 from specdiag.record.vocabulary import fingerprint
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -31,13 +32,7 @@ def alphabet() -> dict[str, int]:
 
 def library() -> Any:
     """The `tokenizers` library, which the extra brings."""
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise MissingExtra(
-            "the tokenizers library is not installed", "pip install 'specdiag-cli[record]' brings it."
-        ) from error
-    return tokenizers
+    return need("tokenizers", "record")
 
 
 class HfTokenizer:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from specdiag.errors import UsageError
 from specdiag.record.backends import corpus, hf_tokenizer
+from specdiag.record.backends.options import only
 from specdiag.record.protocols import Tokenizer
 
 Keys = NDArray[np.int64]
@@ -112,9 +113,7 @@ def _tokens(spec: str, part: str) -> list[list[int]]:
 
 def load(options: Mapping[str, str]) -> NgramModel:
     """`order` (1 to 8; 3), `tokenizer` (bpe:2000), `corpus` (all, I/N for every Nth text from the Ith, or a text file)."""
-    unknown = sorted(set(options) - {"order", "tokenizer", "corpus"})
-    if unknown:
-        raise UsageError(f"ngram: no option {unknown[0]}", "It takes order, tokenizer and corpus.")
+    only(options, "ngram", "order", "tokenizer", "corpus")
     order, spec, part = options.get("order", "3"), options.get("tokenizer", "bpe:2000"), options.get("corpus", "all")
     if order not in "12345678" or len(order) != 1:
         raise UsageError(f"ngram: order={order}: no such order", "Give 1 to 8.")

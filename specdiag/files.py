@@ -1,0 +1,53 @@
+"""Files that are written whole or not at all, and what compresses them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from specdiag.errors import MissingExtra
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which gets this name at the end; where anything goes wrong, what stood there stays. Behind a link, what it leads to is
+    replaced. A pipe or a device has no half of a file to hide, and is written to as it is."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    target = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(prefix=".specdiag-", dir=target.parent)
+    try:
+        with open(handle, "wb") as file:
+            yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def gzipped(file: IO[bytes], level: int = 9) -> IO[bytes]:
+    """A file that compresses into this one, without a name or a time, so that the same content gives the same bytes."""
+    return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=file, compresslevel=level, mtime=0))
+
+
+def zstd(what: str) -> Any:
+    """The zstd module, which the standard library has from Python 3.14 on; MissingExtra where there is none. `what` needs it."""
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError as error:
+        raise MissingExtra(f"{what} .zst needs a zstd module", "pip install backports.zstd") from error
+    return zstd
