@@ -91,7 +91,8 @@ def _recorded(
             return record(plan, prompts, Logbook(recorder, people.verifier.tokenizer, plan.rule, asked.times))
     except OSError as error:
         raise InputError(
-            f"{shown(str(asked.output))}: {error.strerror or error}", "What was recorded before that stays in the file."
+            f"{shown(str(asked.output))}: {error.strerror or error}",
+            "What was recorded so far, if anything, stays in the file.",
         ) from error
 
 
