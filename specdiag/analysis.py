@@ -9,6 +9,7 @@ from itertools import chain
 import msgspec
 
 from specdiag.errors import EmptyInput
+from specdiag.importers.registry import opened
 from specdiag.measure.weights import Resampling
 from specdiag.report import Report
 from specdiag.scale.assemble import Assembler
@@ -18,7 +19,7 @@ from specdiag.scale.shard import Task
 from specdiag.summary import Options, summarize
 from specdiag.trace.codec import Codec
 from specdiag.trace.events import Trace
-from specdiag.trace.sources import Piece, expand, pieces
+from specdiag.trace.sources import MAX_LINE, Piece, expand
 
 
 def analyze(
@@ -47,8 +48,8 @@ def collect(inputs: list[str], options: Options, progress: Callable[[int], None]
     if not names:
         raise EmptyInput("no input", "Give a trace file, a directory, a glob in quotes, or - for standard input.")
     for name in names:
-        assembler.begin(name)
-        stream = pieces(name)
+        format, stream = opened(name, options.format)
+        assembler.begin(name, format)
         first = next(stream, Piece())
         for shard in shards(chain([first], stream), _under(task, first), options.jobs):
             assembler.add(shard)
@@ -59,7 +60,7 @@ def collect(inputs: list[str], options: Options, progress: Callable[[int], None]
 
 def _under(task: Task, piece: Piece) -> Task:
     """The task for an input that begins with this piece. Under greedy verification requests that repeat are recognised by their tokens."""
-    line = piece.read().partition(b"\n")[0]
+    line = piece.head(MAX_LINE).partition(b"\n")[0]
     try:
         header = Codec().decode(line)
     except (msgspec.DecodeError, RecursionError):

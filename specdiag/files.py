@@ -6,12 +6,14 @@ import gzip
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
 from specdiag.errors import MissingExtra
+
+LEVEL = 6  # of gzip, where a program waits for it
 
 
 @contextmanager
@@ -34,6 +36,20 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def written(path: Path, runs: Iterable[bytes]) -> None:
+    """Write to a file, all of it or nothing, compressed where its name ends in `.gz` or `.zst`; a pipe or a device gets it plain."""
+    kind = Path(os.path.realpath(path)).suffix if not path.exists() or path.is_file() else ""
+    with whole(path) as file:
+        if kind == ".gz":
+            with gzipped(file, LEVEL) as packed:
+                packed.writelines(runs)
+        elif kind == ".zst":
+            with zstd("writing").ZstdFile(file, "w") as packed:
+                packed.writelines(runs)
+        else:
+            file.writelines(runs)
 
 
 def gzipped(file: IO[bytes], level: int = 9) -> IO[bytes]:

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 REPORT_SCHEMA = "specdiag-report/1"
+NATIVE = "specdiag"  # the format of an input that is a trace
 
 Source = Literal["recorded", "recomputed", "estimated"]
 
@@ -218,12 +219,13 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Input(msgspec.Struct, frozen=True):
-    """One input file (or `-`), as read."""
+    """One input file (or `-`), as read. `format`: `specdiag` for a trace, else the importer that made one of it."""
 
     name: str
     bytes: int
     lines: int
     events: dict[str, int]
+    format: str = ""
 
 
 class Trace(msgspec.Struct, frozen=True):

@@ -45,7 +45,8 @@ MAX_IDLE = 100  # drafters that a header declares, without a block or a count, w
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to analyze. `by`: dimensions of the slices (`drafter`, `position`, `branch`, `label`, `label:NAME`)."""
+    """How to analyze. `by`: dimensions of the slices (`drafter`, `position`, `branch`, `label`, `label:NAME`). `format`: what the inputs are
+    (an importer, an engine, or `specdiag`), where they are not to tell it themselves."""
 
     strict: bool = False
     replicates: int = 200
@@ -53,6 +54,7 @@ class Options:
     level: float = 0.95
     by: tuple[str, ...] = ()
     jobs: int = 1
+    format: str | None = None
 
     def checked(self) -> Options:
         """Itself; UsageError where an option cannot be."""
@@ -90,12 +92,13 @@ def summarize(collected: Collected, options: Options) -> Report:
     pooled = _pooled(tables, rates, means)
     worth = marginals(tables, rates)
     headway, votes, spent = thrash(tables, rates), consensus(tables, rates), time(tables, rates, active)
-    notes = _all_notes(collected, active, known, means)
+    proposers = [name for name in active if tables.blocks.of_drafter(name).some.any()]
+    notes = _all_notes(collected, proposers, known, means)
     identities = _identities(tables, joint, blamed)
     return Report(
         schema=REPORT_SCHEMA,
         version=__version__,
-        inputs=[Input(i.name, i.bytes, i.lines, dict(sorted(i.events.items()))) for i in collected.inputs],
+        inputs=[Input(i.name, i.bytes, i.lines, dict(sorted(i.events.items())), i.format) for i in collected.inputs],
         traces=[_trace(header) for header in headers],
         settings=Settings(
             "strict" if options.strict else "lenient", options.replicates, options.seed, options.level, list(options.by)
@@ -246,13 +249,13 @@ def _mixed(headers: list[events.Trace]) -> list[str]:
 
 
 def _all_notes(
-    collected: Collected, active: list[str], known: dict[str, scoping.Declared], means: RequestMeans
+    collected: Collected, proposers: list[str], known: dict[str, scoping.Declared], means: RequestMeans
 ) -> Notes:
     notes = Notes()
     notes.merge(collected.notes)
     if not collected.headers:
         notes.add("no_header", 1)
-    for name in active:
+    for name in proposers:  # an engine's counter declares itself
         if collected.headers and name not in known:
             notes.add("undeclared_drafter", 1, "$.drafter", name)
     if means.requests.repeats:

@@ -16,6 +16,7 @@ from specdiag.trace.sources import expand
 
 def run(
     traces: list[str],
+    source: str | None,
     format: str,
     by: str,
     strict: bool | None,
@@ -34,6 +35,7 @@ def run(
         level=level,
         by=tuple(name.strip() for name in by.split(",") if name.strip()),
         jobs=jobs,
+        format=source,
     ).checked()
     inputs = expand(traces)
     if output is not None and output.exists() and any(Path(name).exists() and output.samefile(name) for name in inputs):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from specdiag.cli import terminal
-from specdiag.cli.options import Analyze, Format, Map, Record, Rule, Simulate, Topology
+from specdiag.cli.options import Analyze, Convert, Format, Map, Record, Rule, Simulate, Topology
 from specdiag.errors import SpecdiagError, cut, shown
 from specdiag.version import __version__
 
@@ -51,6 +51,7 @@ def _common(
 @app.command()
 def analyze(
     traces: Analyze.traces,
+    source: Analyze.source = None,
     format: Analyze.format = Format.console,
     by: Analyze.by = "",
     strict: Analyze.strict = None,
@@ -65,7 +66,23 @@ def analyze(
     from specdiag.cli.analyze import run
 
     _loaded()
-    run(traces, format.value, by, strict, jobs, replicates, seed, level, output, quiet)
+    run(traces, source, format.value, by, strict, jobs, replicates, seed, level, output, quiet)
+
+
+@app.command()
+def convert(
+    inputs: Convert.inputs = None,
+    source: Analyze.source = None,
+    output: Convert.output = None,
+    drafter: Convert.drafter = None,
+    formats: Convert.formats = False,
+    quiet: Convert.quiet = False,
+) -> None:
+    """Make a trace of a log or result file that an engine wrote: its counts, under names that say what they count."""
+    from specdiag.cli.convert import run
+
+    _loaded()
+    run(inputs or [], source, output, drafter, formats, quiet)
 
 
 @app.command()

@@ -72,6 +72,15 @@ class Analyze:
             metavar="TRACE...", help="Traces: files (.jsonl, .gz, .zst), directories, globs, or - for standard input."
         ),
     ]
+    source = Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="What the inputs are: specdiag, an engine (vllm), or one of its layouts (vllm/log). Default: they tell it themselves.",
+            show_default=False,
+        ),
+    ]
     format = Annotated[Format, typer.Option("--format", "-f", help="How to show the report.")]
     by = Annotated[
         str,
@@ -108,6 +117,29 @@ class Analyze:
     ]
     quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary and no progress on standard error.")]
     what = Annotated[What, typer.Argument(help="What to print the schema of.")]
+
+
+class Convert:
+    """Options of `convert`."""
+
+    inputs = Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT...", help="Logs or result files of an engine, or - for standard input.", show_default=False
+        ),
+    ]
+    output = Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The trace to write (.jsonl, .jsonl.gz, .jsonl.zst).", show_default=False),
+    ]
+    drafter = Annotated[
+        str | None,
+        typer.Option(
+            "--drafter", metavar="NAME", help="Whose figures these are, where the engine has no name for its drafter."
+        ),
+    ]
+    formats = Annotated[bool, typer.Option("--formats", help="List what can be read, and exit.")]
+    quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary on standard error.")]
 
 
 class Record:

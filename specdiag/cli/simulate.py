@@ -10,9 +10,9 @@ import typer
 
 from specdiag.cli import terminal
 from specdiag.errors import InputError, UsageError, shown
+from specdiag.files import written
 from specdiag.simulate import ablation, published
 from specdiag.simulate.incident import Alone, Pool, Scenario, trace
-from specdiag.simulate.output import write
 from specdiag.simulate.parameters import Parameters
 from specdiag.simulate.policy import ENFORCED, NAIVE, Policy
 
@@ -99,7 +99,7 @@ def _trace(parameters: Parameters, wanted: Wanted) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        write(wanted.output, runs)
+        written(wanted.output, runs)
     except OSError as error:
         raise InputError(
             f"{shown(str(wanted.output))}: {error.strerror or error}",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from specdiag.render.choice import FATES
 from specdiag.render.figures import INTERVALS, SOURCES, count, counted, percent
 from specdiag.render.walk import rates
-from specdiag.report import Consensus, Evidence, Fates, Report, Shared, Thrash
+from specdiag.report import NATIVE, Consensus, Evidence, Fates, Input, Report, Shared, Thrash
 
 _NAMED = 2
 
@@ -33,6 +33,11 @@ def headway(part: Thrash) -> str:
 def votes(part: Consensus) -> str:
     """How the steps that asked for consensus ended."""
     return f"{count(part.steps)} steps: {count(part.agreed)} agreed, {count(part.fallback)} fell back"
+
+
+def source(item: Input) -> str:
+    """The name of an input, with its format where that is not ours."""
+    return item.name if item.format in ("", NATIVE) else f"{item.name} ({item.format})"
 
 
 def ledger(fates: Fates) -> str:

@@ -50,9 +50,9 @@ class Assembler:
         self.engine = EngineCounts()
         self.held = Held(task.resampling)
 
-    def begin(self, name: str) -> None:
+    def begin(self, name: str, format: str = "") -> None:
         """What follows is of this input."""
-        self.inputs.append(InputCount(name))
+        self.inputs.append(InputCount(name, format))
 
     @property
     def base(self) -> int:

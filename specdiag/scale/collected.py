@@ -16,6 +16,7 @@ class InputCount:
     """One input as far as it was read."""
 
     name: str
+    format: str = ""
     bytes: int = 0
     lines: int = 0
     events: dict[str, int] = field(default_factory=dict)

@@ -17,8 +17,8 @@ from specdiag.trace.columns import Orphan
 from specdiag.trace.events import Consensus, Effect, TallyEvent, Trace
 from specdiag.trace.ledger import Border, Ghosts, ledger_of
 from specdiag.trace.notes import Notes
-from specdiag.trace.segment import How, read_segment
-from specdiag.trace.sources import Piece
+from specdiag.trace.segment import How, Segment, read_segment
+from specdiag.trace.sources import Origin, Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,8 @@ def read_shard(piece: Piece, task: Task) -> Shard:
 
 def _read(piece: Piece, task: Task) -> Shard:
     segment = read_segment(piece.read(), Codec(), How(strict=task.strict, last=piece.last, greedy=task.greedy))
+    if piece.origin:
+        _place(segment, piece.origin)
     blocks = segment.blocks
     assert blocks is not None
     ledger = ledger_of(blocks, Ghosts.none(), Border(open_ends=True))
@@ -98,12 +100,31 @@ def _read(piece: Piece, task: Task) -> Shard:
         tallies=segment.tallies,
         events=segment.events,
         notes=segment.notes,
-        lines=segment.lines + piece.skipped,
-        size=segment.size,
+        lines=piece.origin.lines if piece.origin else segment.lines + piece.skipped,
+        size=piece.origin.size if piece.origin else segment.size,
         digest=_digest(blocks),
         unreadable=segment.unreadable,
         trouble=list(piece.notes),
     )
+
+
+def _place(segment: Segment, origin: Origin) -> None:
+    """Give what was made of an input the lines that it came from, counted from where its segment begins."""
+    line_of = np.array([0, *origin.line_of], np.int64) - origin.before
+
+    def of(line: int) -> int:
+        return int(line_of[min(line, len(line_of) - 1)])
+
+    made, segment.notes = segment.notes, Notes()
+    for code, places in made.places.items():
+        segment.notes.add_many(code, [place._replace(line=of(place.line)) for place in places], made.counts[code])
+    segment.notes.merge(origin.notes, -origin.before)
+    segment.headers = [(of(line), header) for line, header in segment.headers]
+    segment.orphans = [Orphan(o.epoch, of(o.line), o.verdict) for o in segment.orphans]
+    if segment.blocks is not None and len(segment.blocks):
+        blocks = segment.blocks
+        judged_by = np.where(blocks.judged_by > 0, line_of[blocks.judged_by], 0)
+        segment.blocks = blocks.with_columns(line=line_of[blocks.line], judged_by=judged_by)
 
 
 def is_ratio_test(rule: str) -> bool:

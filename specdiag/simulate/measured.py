@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from specdiag.analysis import analyze
+from specdiag.files import written
 from specdiag.report import Rate, Report
 from specdiag.simulate.incident import Scenario, trace
-from specdiag.simulate.output import write
 from specdiag.simulate.parameters import Parameters
 from specdiag.summary import Options
 
@@ -65,7 +65,7 @@ def report_on(parameters: Parameters, scenario: Scenario, requests: int, seed: i
     """Simulate to a file that is gone afterwards, and analyze it, strictly."""
     with tempfile.TemporaryDirectory(prefix="specdiag-") as folder:
         path = Path(folder) / "trace.jsonl"
-        write(path, trace(parameters, scenario, requests, seed))
+        written(path, trace(parameters, scenario, requests, seed))
         return analyze(str(path), Options(strict=True, replicates=0, jobs=jobs))
 
 

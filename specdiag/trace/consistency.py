@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from specdiag.engines.definitions import Counts
+from specdiag.engines.printed import differing
 from specdiag.trace.events import DrafterInfo, TallyEvent, Trace
 from specdiag.trace.notes import Notes
 from specdiag.trace.salvage import PLACEHOLDER
@@ -46,6 +48,27 @@ def contradictions(counts: TallyEvent) -> Iterator[tuple[str, str]]:
         yield f"$.reached[{rise}]", f"{reached[rise]} rounds, {reached[rise - 1]} one position before"
     elif accepted is not None and sum(reached) > accepted:
         yield "$.reached", f"adds up to {sum(reached)} tokens, {accepted} accepted"
+
+
+def misprints(event: TallyEvent) -> Iterator[tuple[str, str]]:
+    """(path, text) of each figure that the engine printed and the event's counts do not give."""
+    if event.definitions and event.printed and not event.estimated:
+        for figure, sentence in differing(event.definitions, event.printed, counts_of(event)):
+            yield f"$.printed.{figure}", sentence
+
+
+def counts_of(event: TallyEvent) -> Counts:
+    """The counts of an event, by the symbols of the definitions."""
+    return Counts(
+        A=event.accepted,
+        R=event.rounds,
+        D=event.proposed,
+        G=event.completion_tokens,
+        K=event.max_draft_tokens,
+        n=event.requests,
+        M=event.matched,
+        S=None if event.reached is None else tuple(event.reached),
+    )
 
 
 def _check_numbers(info: msgspec.Struct, path: str, line: int, notes: Notes) -> None:

@@ -194,17 +194,28 @@ class Effect(Event, gc=False, kw_only=True, tag="effect"):
 
 
 class TallyEvent(Event, gc=False, kw_only=True, tag="tally"):
-    """Counts where an engine logs no rounds; `reached[i]`: rounds that accepted at least i + 1 tokens."""
+    """Counts where an engine logs no rounds; `reached[i]`: rounds that accepted at least i + 1 tokens.
+
+    `matched`: drafted tokens that the verifier would have drawn, those behind a refusal too (vLLM V0 counts so). `requests`: how many requests the
+    window covers. `printed`: figures as the engine printed them, by its own names, under the `definitions` of that engine; they are compared,
+    never counted. `estimated`: of counts that follow from rounded figures only, by how much each may be off. `line`: where it was read.
+    """
 
     drafter: str
     window: Literal["interval", "lifetime", "request"]
     request: str | None = None
+    requests: Count | None = None
     rounds: Count | None = None
     proposed: Count | None = None
     accepted: Count | None = None
+    matched: Count | None = None
     completion_tokens: Count | None = None
     reached: list[Count] | None = None
     max_draft_tokens: Count | None = None
+    definitions: str | None = None
+    printed: dict[str, str] | None = None
+    estimated: dict[str, Count] | None = None
+    line: Count | None = None
 
 
 class Note(Event, gc=False, kw_only=True, tag="note"):

@@ -17,7 +17,7 @@ import numpy as np
 from specdiag.trace.blocks import Blocks, Ints
 from specdiag.trace.codec import Codec, Surplus, UnknownEvent, learned_of, tag_of, whole
 from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
-from specdiag.trace.consistency import check_header, contradictions
+from specdiag.trace.consistency import check_header, contradictions, misprints
 from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
 from specdiag.trace.notes import Notes, Where
 from specdiag.trace.salvage import Problem, salvage, schema_trouble, unlearned
@@ -62,6 +62,7 @@ class Segment:
         wrong = [Where(line, *found) for found in contradictions(counts)]
         self.notes.add_many("counts_contradict", wrong)
         if not wrong:
+            self.notes.add_many("printed_differs", [Where(line, *found) for found in misprints(counts)])
             self.tallies.append((self.epoch, counts))
 
 

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from specdiag.errors import InputError, shown
 from specdiag.files import zstd
+from specdiag.trace.notes import Notes
 
 SEGMENT = 8 << 20
 MAX_LINE = 16 << 20
@@ -30,9 +31,21 @@ _UTF8_MARK = codecs.BOM_UTF8
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What a segment was made of: for each of its lines the line of the input that it came from; how many lines of the input had been read before,
+    and how many lines and bytes were read for it; and what was wrong with them. Lines are those of the whole input."""
+
+    line_of: tuple[int, ...]
+    before: int
+    lines: int
+    size: int
+    notes: Notes
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """A segment: whole lines, as bytes or as a range of a plain file. `notes`: (code, text) of trouble met while reading up to here;
-    `skipped`: the segment is one line, too long to be held."""
+    `skipped`: the segment is one line, too long to be held. `origin`: where the lines are not those of the input, but were made of it."""
 
     data: bytes = b""
     path: str = ""
@@ -41,15 +54,20 @@ class Piece:
     last: bool = False
     skipped: bool = False
     notes: tuple[tuple[str, str], ...] = ()
+    origin: Origin | None = None
 
     def read(self) -> bytes:
         """The bytes of the segment."""
+        return self.head(self.end - self.begin) if self.path else self.data
+
+    def head(self, size: int) -> bytes:
+        """Its first bytes."""
         if not self.path:
-            return self.data
+            return self.data[:size]
         try:
             with open(self.path, "rb") as file:
                 file.seek(self.begin)
-                return file.read(self.end - self.begin)
+                return file.read(min(size, self.end - self.begin))
         except OSError as error:
             raise InputError(
                 f"{shown(self.path)}: {error.strerror or error}", "It went away while it was read."

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from specdiag.analysis import analyze
+from specdiag.files import written
 from specdiag.simulate.incident import Pool, Scenario, trace
-from specdiag.simulate.output import write
 from specdiag.simulate.policy import EVERY
 from specdiag.summary import Options
 from tests.simulate.pools import ENFORCEDLY, NAIVELY, OWN, events, studied, with_steps
@@ -23,7 +23,7 @@ SCENARIOS: list[Scenario] = [*(Pool(policy) for policy in EVERY), OWN]
 def test_a_trace_is_clean_and_its_verdicts_come_out_again(scenario: Scenario, tmp_path: Path) -> None:
     """Strict mode reads it without a note, every identity holds, and p, q and u give every verdict."""
     path = tmp_path / "t.jsonl"
-    write(path, trace(SHORT, scenario, 30, 1))
+    written(path, trace(SHORT, scenario, 30, 1))
     report = analyze(str(path), Options(strict=True))
     assert report.integrity == []
     assert all(identity.holds for identity in report.identities)
@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 def test_output_grows_by_what_was_committed(tmp_path: Path) -> None:
     """The next start of a request is the last one, plus the committed tokens, plus the verifier's own."""
     path = tmp_path / "t.jsonl"
-    write(path, trace(SHORT, ENFORCEDLY, 30, 1))
+    written(path, trace(SHORT, ENFORCEDLY, 30, 1))
     starts: dict[tuple[object, object], set[int]] = defaultdict(set)
     grown: dict[tuple[object, object], int] = defaultdict(int)
     for event in events(path):
@@ -62,7 +62,7 @@ def test_output_grows_by_what_was_committed(tmp_path: Path) -> None:
 def test_an_effect_commits_only_behind_a_quorum(tmp_path: Path) -> None:
     """Staged, voted on, then committed where enough drafters agree, else discarded; without a quorum the verifier decodes a token alone."""
     path = tmp_path / "t.jsonl"
-    write(path, trace(SHORT, ENFORCEDLY, 60, 1))
+    written(path, trace(SHORT, ENFORCEDLY, 60, 1))
     fates: dict[tuple[object, object], list[str]] = defaultdict(list)
     alone = 0
     for event in events(path):

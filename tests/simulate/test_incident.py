@@ -9,9 +9,9 @@ import pytest
 
 from specdiag.analysis import analyze
 from specdiag.errors import UsageError
+from specdiag.files import written
 from specdiag.simulate.incident import LONGEST_ALONE, Alone, Scenario, expected_alone, fastest_block, trace
 from specdiag.simulate.measured import alone_figures, report_on
-from specdiag.simulate.output import write
 from specdiag.simulate.parameters import Parameters
 from tests.simulate.pools import ENFORCEDLY, NAIVELY, OWN, STUDY, events, studied, with_steps
 
@@ -87,7 +87,7 @@ def test_policies_meet_the_same_requests_under_the_same_parameters(tmp_path: Pat
     seen = []
     for scenario in (NAIVELY, ENFORCEDLY):
         path = tmp_path / "t.jsonl"
-        write(path, trace(with_steps(2), scenario, 30, 0))
+        written(path, trace(with_steps(2), scenario, 30, 0))
         found = events(path)
         headers = [event for event in found if event["type"] == "trace"]
         kept = [{k: v for k, v in header.items() if k not in ("trace_id", "labels")} for header in headers]
@@ -122,7 +122,7 @@ def test_simulations_can_be_analyzed_together(tmp_path: Path) -> None:
     scenarios: list[Scenario] = [NAIVELY, ENFORCEDLY, OWN]
     for number, scenario in enumerate(scenarios):
         paths.append(str(tmp_path / f"{number}.jsonl"))
-        write(Path(paths[-1]), trace(with_steps(2), scenario, 20, 0))
+        written(Path(paths[-1]), trace(with_steps(2), scenario, 20, 0))
     together = analyze(paths)
     assert together.integrity == []
     assert together.fates.proposed == sum(analyze(path).fates.proposed for path in paths)

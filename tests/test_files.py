@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specdiag.simulate.output import write
+from specdiag.files import written
 
 
 def test_a_broken_run_leaves_the_old_file(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_broken_run_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"old\n")
     with pytest.raises(RuntimeError):
-        write(path, broken())
+        written(path, broken())
     assert path.read_bytes() == b"old\n"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -29,6 +29,6 @@ def test_a_broken_run_leaves_the_old_file(tmp_path: Path) -> None:
 def test_compressed_output_has_no_time_in_it(tmp_path: Path) -> None:
     """The same events give the same bytes, under any name."""
     for name in ("a.jsonl.gz", "b.jsonl.gz"):
-        write(tmp_path / name, iter([b"one\n", b"two\n"]))
+        written(tmp_path / name, iter([b"one\n", b"two\n"]))
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()) == b"one\ntwo\n"

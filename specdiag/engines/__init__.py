@@ -1,0 +1,1 @@
+"""What engines print about speculative decoding, as formulas over counts: one name means several things among them."""

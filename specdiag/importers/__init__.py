@@ -1,0 +1,1 @@
+"""Logs and result files of engines, made into traces."""
