@@ -17,7 +17,7 @@ def of(*parts: bytes) -> Source:
 
 def seen(source: Source, *markers: str) -> list[tuple[int, str, str, str]]:
     """What was seen, as plain tuples."""
-    return [tuple(item) for item in source.sightings(*markers)]
+    return [(item.line, item.marker, item.before, item.text) for item in source.sightings(*markers)]
 
 
 def test_markers_are_found_in_order_with_their_lines() -> None:
