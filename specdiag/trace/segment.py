@@ -19,8 +19,8 @@ from specdiag.trace.codec import Codec, Surplus, UnknownEvent, learned_of, tag_o
 from specdiag.trace.columns import PROPOSALS, VERDICTS, Columns, Orphan, Tangled
 from specdiag.trace.consistency import check_header, contradictions, misprints
 from specdiag.trace.events import Consensus, Effect, Event, TallyEvent, Trace
-from specdiag.trace.notes import Notes, Where
 from specdiag.trace.newlines import newlines
+from specdiag.trace.notes import Notes, Where
 from specdiag.trace.salvage import Problem, salvage, schema_trouble, unlearned
 from specdiag.trace.tangle import Tangle
 
