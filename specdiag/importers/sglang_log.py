@@ -31,8 +31,10 @@ MOST_SOURCES = 4096
 # What stands between the figures and the throughput differs by release, and with disaggregation; none of it begins another line.
 _LINE = re.compile(
     r"\s*(?P<length>\d+\.\d\d)\s*,\s*(?:accept\s*rate\s*:\s*(?P<rate>\d+\.\d\d)\s*,)?"
+    r"(?:\s*(?:block\s*accept|cap)\s*len\s*:\s*\d+\.\d\d\s*,)*"
     r"(?:(?!Decode\s*batch|Prefill\s*batch|\[\d{4}-\d\d|accept\s*(?:len|rate)).)*?gen\s*throughput\s*\(token/s\)\s*:\s*\d+\.\d\d\s*,.*#queue-req\s*:\s*\d+.*"
 )
+_UNRATED = re.compile(r"Decode\s*batch\s*\.")  # up to 0.5.3; with a comma, there is a rate
 _PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?((?: [A-Z_]+\d+)+)\]")
 _RANK = re.compile(r"([A-Z_]+)(\d+)")
 _BATCH = re.compile(rb"Decode\s*batch\b")
@@ -42,13 +44,14 @@ _REQUEST = re.compile(rb"'meta_info': \{[^\n]{0,4096}?'spec_verify_ct': ")
 
 @dataclass(slots=True)
 class _Log:
-    """What the lines so far leave: the length of a block, by rule and from the arguments of the server; lines that wait to be told; and the rank that
+    """What the lines so far leave: the length of a block, by rule and from the server's arguments; lines that wait to be told; and the rank that
     speaks for each source."""
 
     blocks: Blocks = field(default_factory=Blocks)
     given: int | None = None
     held: list[Found] = field(default_factory=list)
     told: bool = False
+    rated: bool = False  # whether this server prints a rate: a line without one is torn then
     open_at: int = 0
     ranks: dict[str, str] = field(default_factory=dict)
     agreed: set[str] = field(default_factory=set)
@@ -71,7 +74,7 @@ def _arguments(seen: Sighting, log: _Log) -> Iterator[Output]:
     """A server starts: its figures are told apart for themselves."""
     found = re.match(r"\s*(\d{1,4})\b", seen.text)
     yield from _released(log)
-    log.told = False
+    log.told = log.rated = False
     log.given = int(found[1]) - 1 if found and 1 < int(found[1]) <= LONGEST + 1 else None
     log.blocks = known(log.given) if log.given else Blocks()
 
@@ -80,7 +83,7 @@ def _interval(seen: Sighting, log: _Log) -> Iterator[Output]:
     if "Finish: obj=" in seen.before or "Receive: obj=" in seen.before:
         return  # a prompt that quotes a log
     found = whole(_LINE, seen.text)
-    if found is None:
+    if found is None or not (found["rate"] or (_UNRATED.search(seen.before) and not log.rated)):
         yield Trouble(seen.line, "report_unreadable", seen.text.partition("\n")[0])
         return
     name, rank = _process(seen.before)
@@ -101,6 +104,7 @@ def _interval(seen: Sighting, log: _Log) -> Iterator[Output]:
         event.definitions = NEWER
         yield Found(seen.line, event)
         return
+    log.rated = True
     yield from _told(seen.line, event, length, rate, log)
 
 

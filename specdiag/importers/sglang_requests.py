@@ -155,8 +155,8 @@ def _first(meta: dict[str, Any], names: tuple[str, ...]) -> int | None:
 IMPORTERS = (
     Importer(
         name="sglang/response",
-        reads="responses with `meta_info` or `sglext.spec_tokens_details` (0.5.3 to 0.5.23; JSON, JSONL, a list, a stream of events, lines of the JSON "
-        "request log)",
+        reads="responses with `meta_info` or `sglext.spec_tokens_details` (0.5.3 to 0.5.23; JSON, JSONL, a list, a stream of "
+        "events, lines of the JSON request log)",
         carries="rounds and output tokens of each request; from 0.5.6 on proposed and accepted tokens, from 0.5.9 on rounds by accepted tokens",
         lacks="order of rounds; accepted tokens up to 0.5.3 (in 0.5.4 and 0.5.5 they follow from rate and output)",
         recognise=lambda head: _OURS.search(head) is not None,
