@@ -66,9 +66,9 @@ def _gauges(name: str, samples: dict[str, list[Sample]], said: set[str]) -> Iter
         max_draft_tokens=given,
         printed={"accept len": repr(length.value)},
     )
-    if rate is None:
-        event.definitions = NEWER  # the length means the same in all releases
-    elif 0 <= rate.value <= 1:
+    if (
+        rate is not None and 0 <= rate.value <= 1
+    ):  # there is none up to 0.5.3; the length means the same in all releases
         assert event.printed is not None
         event.printed["accept rate"] = repr(rate.value)
         blocks = (known(given) if given else Blocks()).with_(repr(length.value), repr(rate.value))

@@ -52,7 +52,7 @@ def _servers(scrape: Scrape) -> dict[str, dict[str, list[Sample]]]:
 
 def _by_position(samples: dict[str, list[Sample]]) -> TallyEvent | None:
     drafted, accepted = _positions(samples.get(PROPOSED_AT)), _positions(samples.get(ACCEPTED_AT))
-    if not drafted or accepted is None:
+    if not drafted or not accepted:
         return None
     if sorted(drafted) != [*range(len(drafted))] or not accepted.keys() <= drafted.keys():
         return None
@@ -64,8 +64,8 @@ def _by_position(samples: dict[str, list[Sample]]) -> TallyEvent | None:
         window="lifetime",
         rounds=drafted[0],
         proposed=sum(drafted.values()),
-        accepted=sum(reached),
-        reached=reached,
+        accepted=sum(reached) if whole else None,
+        reached=reached if whole else None,
         max_draft_tokens=len(drafted),
         definitions="trtllm",
     )
