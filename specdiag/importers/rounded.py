@@ -54,13 +54,17 @@ def may_be(top: int, bottom: int, printed: Bounds) -> bool:
     return bottom > 0 and printed.low * bottom <= top * printed.scale <= printed.high * bottom
 
 
-def fitted(accepted: int, proposed: int, rates: Sequence[Bounds], per_round: Bounds | None = None) -> Rounds | None:
-    """What these figures leave. None where no whole number fits them. `per_round`: A / R, where it is printed. Where several fit, the one of full
-    blocks, D / K, if it is among them, else the middle one."""
+def fitted(
+    accepted: int, proposed: int, rates: Sequence[Bounds], per_round: Bounds | None = None, rounds: int | None = None
+) -> Rounds | None:
+    """What these figures leave. None where no whole number fits them. `per_round`: A / R, where it is printed. `rounds`: R, where it is known.
+    Where several fit, the one of full blocks, D / K, if it is among them, else the middle one."""
     most = len(rates)
     if not 0 < most <= MOST_POSITIONS or not 0 <= accepted <= proposed:
         return None
     first, last = _range(accepted, proposed, rates, per_round)
+    if rounds is not None:
+        first, last = (rounds, rounds) if first <= rounds <= last else (1, 0)
     full = proposed // most if proposed % most == 0 else 0
     if accepted == 0:
         idle = all(rate.low <= 0 for rate in rates) and (per_round is None or per_round.low <= 0 <= per_round.high)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ from specdiag.trace.notes import Notes
 from specdiag.trace.sources import Piece
 
 REACH = 4096  # bytes behind a marker that may belong to it, where lines were wrapped
+HEAD = 1 << 12  # bytes that tell one kind of input from another
 SMALL = 1 << 20  # inputs up to this size are searched for markers that were wrapped or lost their spaces, too
 MAX_DOCUMENT = 128 << 20  # of a JSON value that is not on one line: it is held whole
 
@@ -41,7 +43,13 @@ class Source:
         self.lines = self.size = 0
         self.opening = ""  # the first line that says anything, for messages
         self.notes = Notes()
-        self._pieces = iter(pieces)
+        self._pieces: Iterator[Piece] = iter(pieces)
+
+    def head(self) -> bytes:
+        """The beginning of it, without escape sequences; it is read again by what comes."""
+        first = [*islice(self._pieces, 1)]
+        self._pieces = chain(first, self._pieces)
+        return plain(first[0].head(HEAD)) if first else b""
 
     def chunks(self) -> Iterator[tuple[int, bytes, bool]]:
         """(number of its first line, whole lines without escape sequences, whether it is all of the input)."""
