@@ -41,6 +41,7 @@ class Source:
     def __init__(self, name: str, pieces: Iterable[Piece]) -> None:
         self.name = name
         self.lines = self.size = 0
+        self.cut = False  # whether what was read last has no line end: then its last line may go on
         self.opening = ""  # the first line that says anything, for messages
         self.notes = Notes()
         self._pieces: Iterator[Piece] = iter(pieces)
@@ -61,6 +62,7 @@ class Source:
             self.size += len(data)
             for code, text in [*piece.notes, *([("too_long", "")] if piece.skipped else [])]:
                 self.notes.add(code, max(self.lines, 1), "$", text)
+            self.cut = not data.endswith(b"\n")
             data = plain(data)
             if not self.opening:
                 self.opening = data.lstrip()[:1000].partition(b"\n")[0].decode(errors="replace").strip()

@@ -14,7 +14,7 @@ from typing import Any
 from specdiag.importers.fields import count, digits, number_text, record
 from specdiag.importers.identities import told
 from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
-from specdiag.importers.rounded import Bounds, bounds, fitted, may_be
+from specdiag.importers.rounded import bounds, fitted, may_be
 from specdiag.importers.source import Source
 from specdiag.trace.events import TallyEvent
 
@@ -150,6 +150,10 @@ def _run(block: _Block) -> Iterator[Output]:
         said = ", ".join(f"{name} {text}" for name, text in block.values.items())
         yield Trouble(block.line, "report_unreadable", said)
         return
+    if block.positions and event.proposed and not _positions(event, block):
+        yield Trouble(
+            block.line, "report_unreadable", f"rates by position that fit no counts: {', '.join(block.positions)}"
+        )
     yield from told(block.line, event)
 
 
@@ -160,9 +164,8 @@ def _tally(block: _Block) -> TallyEvent | None:
     if None in numbers.values() or accepted is None or proposed is None or accepted > proposed:
         return None
     rate, length = block.values.get("rate"), block.values.get("length")
-    if any(text is not None and not _NUMBER.fullmatch(text) for text in (rate, length, *block.positions)):
+    if any(text is not None and not _NUMBER.fullmatch(text) for text in (rate, length)):
         return None
-    rates = [bounds(f"{text}%" if block.percent else text) for text in block.positions]
     if rate is not None and not may_be(accepted, proposed, bounds(f"{rate}%")) and proposed:
         return None  # the last number may have lost its end
     event = TallyEvent(
@@ -173,23 +176,25 @@ def _tally(block: _Block) -> TallyEvent | None:
         proposed=proposed,
         requests=numbers.get("requests"),
         completion_tokens=numbers.get("output"),
-        max_draft_tokens=len(rates) or None,
         definitions="vllm",
         printed=_printed(f"{rate}%" if rate else None, length),
     )
-    if rates and proposed and not _positions(event, rates, length):
-        return None
     if rounds and rate is None and length is not None and not may_be(accepted, rounds, bounds(length).less(1)):
         return None
     return event
 
 
-def _positions(event: TallyEvent, rates: list[Bounds], length: str | None) -> bool:
-    """Put the rounds by position into the tally, and the rounds where they are not there; whether the rates fit its counts."""
+def _positions(event: TallyEvent, block: _Block) -> bool:
+    """Put the rounds by position into the tally, and all rounds where they are not there; whether the rates fit its counts."""
+    if not all(_NUMBER.fullmatch(text) for text in block.positions):
+        return False
+    rates = [bounds(f"{text}%" if block.percent else text) for text in block.positions]
+    length = block.values.get("length")
     per_round = bounds(length).less(1) if length else None
     found = fitted(event.accepted or 0, event.proposed or 0, rates, per_round, event.rounds)
     if found is None:
         return False
+    event.max_draft_tokens = len(rates)
     event.rounds, event.reached, event.estimated = found.rounds, [*found.reached], found.estimated
     return True
 

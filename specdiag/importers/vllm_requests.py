@@ -1,7 +1,8 @@
 """vLLM: what a response says of the speculation of its request, in sum or round by round.
 
 Source: vllm/v1/metrics/stats.py of 0.29.0 to 0.33.0 (`--per-request-spec-decode-metrics`, in sum or detailed; vllm#48915):
-`metrics.speculative_decoding` of a response, in a stream of its last chunk. It counts what was verified before a stop is looked for, and null stands where n is above 1.
+`metrics.speculative_decoding` of a response, in a stream of its last chunk. It counts what was verified before a stop is looked for; null stands
+where n is above 1.
 """
 
 from __future__ import annotations
