@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from specdiag.importers import exllama
+from specdiag.importers import exllama, vllm_bench, vllm_log, vllm_metrics, vllm_requests
 from specdiag.importers.interface import Importer
 
-ALL: tuple[Importer, ...] = (*exllama.IMPORTERS,)
+ALL: tuple[Importer, ...] = (
+    *exllama.IMPORTERS,
+    *vllm_bench.IMPORTERS,
+    *vllm_log.IMPORTERS,
+    *vllm_metrics.IMPORTERS,
+    *vllm_requests.IMPORTERS,
+)
