@@ -60,6 +60,9 @@ def scrapes(source: Source, prefix: str) -> Iterator[Scrape]:
             value = float(found[3])
         except ValueError:
             continue
+        if not source.ended and number == source.lines:  # a number that lost its last digits is another number
+            source.notes.add("torn_line", number, "$", line[:80])
+            continue
         key = (found[1], *sorted(labels.items()))
         if key in seen:
             yield current

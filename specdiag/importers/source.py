@@ -34,11 +34,12 @@ class Sighting(NamedTuple):
 
 
 class Source:
-    """One input, read once. `lines` and `size` say how far; `notes` is what was wrong with it up to there."""
+    """One input, read once. `lines` and `size` say how far; `ended`: whether the last line had an end; `notes`: what was wrong so far."""
 
     def __init__(self, name: str, pieces: Iterable[Piece]) -> None:
         self.name = name
         self.lines = self.size = 0
+        self.ended = True
         self.opening = ""  # the first line that says anything, for messages
         self.notes = Notes()
         self._pieces = iter(pieces)
@@ -51,6 +52,7 @@ class Source:
             start = self.lines + 1
             self.lines += data.count(b"\n") + bool(data and not data.endswith(b"\n")) + piece.skipped
             self.size += len(data)
+            self.ended = data.endswith(b"\n") or not data
             for code, text in [*piece.notes, *([("too_long", "")] if piece.skipped else [])]:
                 self.notes.add(code, max(self.lines, 1), "$", text)
             data = plain(data)
