@@ -43,3 +43,8 @@ def number_text(value: Any) -> str | None:
 def text(value: Any) -> str | None:
     """A string that says something."""
     return value if isinstance(value, str) and value else None
+
+
+def digits(value: str) -> int | None:
+    """A count that is written out in digits."""
+    return count(int(value)) if value.isascii() and value.isdigit() and len(value) <= 16 else None
