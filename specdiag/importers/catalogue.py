@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from specdiag.importers import exllama
+from specdiag.importers import atom, exllama, fastdeploy, lm_studio, lmdeploy, mistralrs, mlc, mlx, mlx_vlm, tgi
 from specdiag.importers.interface import Importer
 
-ALL: tuple[Importer, ...] = (*exllama.IMPORTERS,)
+ALL: tuple[Importer, ...] = (
+    *atom.IMPORTERS,
+    *exllama.IMPORTERS,
+    *fastdeploy.IMPORTERS,
+    *lm_studio.IMPORTERS,
+    *lmdeploy.IMPORTERS,
+    *mistralrs.IMPORTERS,
+    *mlc.IMPORTERS,
+    *mlx.IMPORTERS,
+    *mlx_vlm.IMPORTERS,
+    *tgi.IMPORTERS,
+)
