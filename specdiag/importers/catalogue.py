@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from specdiag.importers import atom, exllama, fastdeploy, lm_studio, lmdeploy, mistralrs, mlc, mlx, mlx_vlm, tgi
+from specdiag.importers import (
+    atom,
+    exllama,
+    fastdeploy,
+    lm_studio,
+    lmdeploy,
+    mistralrs,
+    mlc,
+    mlx,
+    mlx_vlm,
+    tgi,
+    vllm_bench,
+    vllm_log,
+    vllm_metrics,
+    vllm_requests,
+)
 from specdiag.importers.interface import Importer
 
 ALL: tuple[Importer, ...] = (
@@ -16,4 +31,8 @@ ALL: tuple[Importer, ...] = (
     *mlx.IMPORTERS,
     *mlx_vlm.IMPORTERS,
     *tgi.IMPORTERS,
+    *vllm_bench.IMPORTERS,
+    *vllm_log.IMPORTERS,
+    *vllm_metrics.IMPORTERS,
+    *vllm_requests.IMPORTERS,
 )

@@ -6,7 +6,9 @@ round). The counters grow as the engine verifies; the line gives what was counte
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from fractions import Fraction
 
 from specdiag.importers.counters import Counters
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
@@ -22,7 +24,7 @@ def read(source: Source) -> Iterator[Output]:
     """One interval a line. It has no counts: what it prints is kept, and nothing else is said of the interval."""
     for seen in source.sightings(MARKER):
         found = whole(LINE, seen.text)
-        if found is None:
+        if found is None or not _fits(found):
             if "% (len" in seen.text:
                 yield Trouble(seen.line, "report_unreadable", seen.text.partition("\n")[0])
             continue
@@ -30,6 +32,17 @@ def read(source: Source) -> Iterator[Output]:
         if found["depth"]:
             printed["depth"] = found["depth"]
         yield Found(seen.line, TallyEvent(drafter=DRAFTER, window="interval", definitions="mistralrs", printed=printed))
+
+
+def _fits(line: re.Match[str]) -> bool:
+    """Whether its figures can be of one window: one of two lines that ran into each other has digits of both."""
+    rate, length = Fraction(line["rate"]) / 100, Fraction(line["length"])
+    if rate > 1 or length < 1:
+        return False
+    if not line["depth"]:
+        return True
+    depth = Fraction(line["depth"])  # len = 1 + rate · depth, each rounded
+    return abs(length - 1 - rate * depth) <= Fraction("0.0051") + Fraction("0.00051") * depth + Fraction("0.051") * rate
 
 
 COUNTERS = Counters(

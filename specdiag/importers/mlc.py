@@ -21,11 +21,15 @@ from specdiag.trace.events import TallyEvent
 _LINE = re.compile(
     r"spec_decode_(accept_prob|accept_rate|accept_len)_\1\{step=(\d{1,6})\}\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 )
+_PROBABILITY = b"spec_decode_accept_prob_accept_prob{step="
 _NAME = re.compile(r"(accept_prob|accept_rate|accept_len)\{step=(\d{1,6})\}")
 
 
 def read(source: Source) -> Iterator[Output]:
-    """One tally for each object with the two lists: all since the engine started."""
+    """One tally for each object with the two lists, or for each scrape of the text: all since the engine started."""
+    if not source.head().lstrip().startswith((b"{", b"[", b"data:")):
+        yield from _text(source)
+        return
     for line, value in source.values():
         for metrics in holders(value, "draft_count", "accept_count"):
             yield from _since_start(line, metrics)
@@ -76,7 +80,7 @@ def _comparable(rates: dict[str, str], blocks: list[int]) -> dict[str, str]:
     return printed | ({"accept_len": rates[last]} if last in rates and len({*blocks}) == 1 else {})
 
 
-def read_text(source: Source) -> Iterator[Output]:
+def _text(source: Source) -> Iterator[Output]:
     """The rates of each scrape, and nothing else."""
     scrape: dict[str, str] = {}
     first = 0
@@ -112,18 +116,10 @@ def _rates(line: int, scrape: dict[str, str]) -> Iterator[Output]:
 IMPORTERS = (
     Importer(
         name="mlc/metrics",
-        reads="the metrics of the engine of MLC-LLM as JSON (`draft_count`, `accept_count`), bare or in `usage.extra`",
-        carries="rounds, accepted and proposed tokens, rounds by position, since the start",
-        lacks="output tokens of the same rounds; requests",
-        recognise=lambda head: b'"draft_count"' in head and b'"accept_count"' in head,
+        reads="the metrics of the engine of MLC-LLM as JSON (`draft_count`, bare or in `usage.extra`), or the text of `/metrics`",
+        carries="rounds, accepted and proposed tokens, rounds by position, since the start; of the text, the rates that it prints",
+        lacks="output tokens of the same rounds; requests; in the text, counts of any kind",
+        recognise=lambda head: (b'"draft_count"' in head and b'"accept_count"' in head) or _PROBABILITY in head,
         read=read,
-    ),
-    Importer(
-        name="mlc/prometheus",
-        reads="the text of `/metrics` of MLC-LLM (`spec_decode_accept_prob_accept_prob{step=1}`)",
-        carries="the rates that it prints, since the start",
-        lacks="counts of any kind: they are in `mlc/metrics`",
-        recognise=lambda head: b"spec_decode_accept_prob_accept_prob{step=" in head,
-        read=read_text,
     ),
 )

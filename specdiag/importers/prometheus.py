@@ -47,11 +47,14 @@ def scrapes(source: Source, prefix: str) -> Iterator[Scrape]:
     current = Scrape()
     seen: set[tuple[object, ...]] = set()
     for number, line in source.rows():
+        line = line.strip()
         if not line.startswith(prefix):
             continue
-        found = _SAMPLE.fullmatch(line.strip())
+        found = _SAMPLE.fullmatch(line)
         if not found or found[1].endswith("_created"):
             continue
+        if source.cut and number == source.lines and "." not in found[3]:
+            continue  # digits at the end of a file that ends within a line
         labels = {
             name: re.sub(r"\\.", lambda m: _UNESCAPED.get(m[0], m[0]), value)
             for name, value in _LABEL.findall(found[2] or "")
@@ -59,9 +62,6 @@ def scrapes(source: Source, prefix: str) -> Iterator[Scrape]:
         try:
             value = float(found[3])
         except ValueError:
-            continue
-        if not source.ended and number == source.lines:  # a number that lost its last digits is another number
-            source.notes.add("torn_line", number, "$", line[:80])
             continue
         key = (found[1], *sorted(labels.items()))
         if key in seen:

@@ -49,7 +49,7 @@ spec_decode_accept_len_accept_len{step=0}\t1.0
 spec_decode_accept_len_accept_len{step=3}\t2.5
 """
 register("mlc/metrics", json.dumps(WORKED) + "\n", json.dumps(USAGE) + "\n")
-register("mlc/prometheus", TEXT)
+register("mlc/metrics", TEXT)
 
 
 def test_index_of_mlc_llm_2789() -> None:
@@ -108,12 +108,12 @@ def test_contradictions(change: dict[str, object]) -> None:
 
 def test_text() -> None:
     """The text has no counts; its rates are kept as printed."""
-    (event,) = tallies(TEXT, "mlc/prometheus")
+    (event,) = tallies(TEXT, "mlc/metrics")
     assert event.rounds is event.accepted is None
     assert event.printed
     assert event.printed["accept_rate[2]"] == "0.6666666666666666"
     assert event.printed["accept_len"] == "2.5"
-    assert len(tallies(TEXT * 2, "mlc/prometheus")) == 2
+    assert len(tallies(TEXT * 2, "mlc/metrics")) == 2
 
 
 @settings(max_examples=20, deadline=None)
