@@ -87,7 +87,7 @@ def _text(source: Source) -> Iterator[Output]:
     for number, line in source.rows():
         found = _LINE.fullmatch(line.strip()) if line.startswith("spec_decode_accept_") else None
         step = digits(found[2]) if found else None
-        if found is None or step is None:
+        if found is None or step is None or (source.cut and number == source.lines):  # which may go on
             continue
         name = f"{found[1]}[{step}]"
         if name in scrape:
@@ -109,7 +109,7 @@ def _rates(line: int, scrape: dict[str, str]) -> Iterator[Output]:
     printed |= {"accept_len": length} if length else {}
     yield Found(
         line,
-        TallyEvent(drafter=DRAFTER, window="lifetime", max_draft_tokens=max(steps), definitions="mlc", printed=printed),
+        TallyEvent(drafter=DRAFTER, window="lifetime", definitions="mlc", printed=printed),
     )
 
 
