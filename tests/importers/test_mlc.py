@@ -58,7 +58,7 @@ def test_index_of_mlc_llm_2789() -> None:
         events, notes = imported(json.dumps(value), "mlc/metrics")
         (event,) = tallies(json.dumps(value), "mlc/metrics")
         assert (event.rounds, event.accepted, event.proposed, event.reached) == (4, 6, 12, [3, 2, 1])
-        assert (event.max_draft_tokens, event.window) == (None, "lifetime")
+        assert (event.max_draft_tokens, event.window) == (3, "lifetime")
         assert event.printed
         assert [*event.printed] == [
             "accept_prob[1]",
