@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from specdiag.errors import InputError, shown
+from specdiag.trace.newlines import newlines
 from specdiag.trace.notes import Notes
 from specdiag.trace.sources import Piece
 
@@ -49,7 +50,7 @@ class Source:
         for piece in self._pieces:
             data = piece.read()
             start = self.lines + 1
-            self.lines += data.count(b"\n") + bool(data and not data.endswith(b"\n")) + piece.skipped
+            self.lines += newlines(data) + bool(data and not data.endswith(b"\n")) + piece.skipped
             self.size += len(data)
             for code, text in [*piece.notes, *([("too_long", "")] if piece.skipped else [])]:
                 self.notes.add(code, max(self.lines, 1), "$", text)
@@ -73,7 +74,7 @@ class Source:
             hits = _loosely(data, loose) if small else _exactly(data, wanted)
             lines, counted = start, 0
             for i, (begin, end, number) in enumerate(hits):
-                lines, counted = lines + data.count(b"\n", counted, begin), begin
+                lines, counted = lines + newlines(data, counted, begin), begin
                 head = data.rfind(b"\n", 0, begin) + 1
                 following = hits[i + 1][0] if i + 1 < len(hits) else len(data)
                 newline = data.rfind(b"\n", end, following)  # what is before the next marker on its line is not ours

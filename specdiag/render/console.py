@@ -17,7 +17,7 @@ from specdiag.render import console_notes as notes
 from specdiag.render import console_shared as together
 from specdiag.render.figures import count, counted
 from specdiag.render.layout import NARROWEST, Face, paragraph
-from specdiag.render.prose import few, requests, source
+from specdiag.render.prose import few, formats, requests
 from specdiag.report import Report
 
 Section = Callable[[Report, Face], Iterator[Text]]
@@ -75,7 +75,8 @@ def facts(report: Report, face: Face) -> Iterator[Text]:
         return few([face.glyphs.dash if value is None else face.say(value, _NAME) for value in values])
 
     parts = [
-        names(map(source, report.inputs)),
+        names(item.name for item in report.inputs),
+        *formats(report),
         requests(report),
         counted(report.rounds, "round"),
         f"{count(report.fates.proposed)} tokens proposed",

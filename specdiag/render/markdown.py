@@ -40,7 +40,7 @@ from specdiag.render.markdown_parts import (
     table,
     value,
 )
-from specdiag.render.prose import amount, few, headway, ledger, reading, requests, shared_rounds, source, votes
+from specdiag.render.prose import amount, few, formats, headway, ledger, reading, requests, shared_rounds, votes
 from specdiag.render.text import markdown
 from specdiag.render.walk import explained, not_observed
 from specdiag.report import Evidence, Integrity, Report
@@ -66,11 +66,11 @@ def render(report: Report) -> str:
 def _headline(report: Report) -> Iterator[str]:
     yield f"## specdiag: {say(report.headline.verdict.replace('_', ' '), SHORT)}"
     yield f"**{say(report.headline.sentence)}**"
-    files = few([name_of(source(item)) for item in report.inputs])
+    files = few([name_of(item.name) for item in report.inputs])
     rules = few([name_of(trace.rule) for trace in report.traces])
     verifiers = few([name_of(trace.verifier or "—") for trace in report.traces])
     yield (
-        f"{files} · {requests(report)} · "
+        f"{' · '.join([files, *formats(report), requests(report)])} · "
         f"{counted(report.rounds, 'round')} · {count(report.fates.proposed)} tokens proposed · "
         f"{report.settings.mode} mode · rule {rules} · verifier {verifiers}"
     )

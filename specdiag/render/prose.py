@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from specdiag.render.choice import FATES
 from specdiag.render.figures import INTERVALS, SOURCES, count, counted, percent
 from specdiag.render.walk import rates
-from specdiag.report import NATIVE, Consensus, Evidence, Fates, Input, Report, Shared, Thrash
+from specdiag.report import NATIVE, Consensus, Evidence, Fates, Report, Shared, Thrash
 
 _NAMED = 2
 
@@ -35,9 +35,10 @@ def votes(part: Consensus) -> str:
     return f"{count(part.steps)} steps: {count(part.agreed)} agreed, {count(part.fallback)} fell back"
 
 
-def source(item: Input) -> str:
-    """The name of an input, with its format where that is not ours."""
-    return item.name if item.format in ("", NATIVE) else f"{item.name} ({item.format})"
+def formats(report: Report) -> list[str]:
+    """What the inputs were read as, where one is no trace."""
+    read_as = dict.fromkeys(item.format for item in report.inputs)
+    return [f"read as {few([name or NATIVE for name in read_as])}"] if set(read_as) - {"", NATIVE} else []
 
 
 def ledger(fates: Fates) -> str:
