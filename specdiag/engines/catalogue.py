@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specdiag.engines import exllama, vllm
+from specdiag.engines import exllama, llama_cpp, vllm
 from specdiag.engines.definitions import Engine
 
-MODULES = (exllama, vllm)
+MODULES = (exllama, llama_cpp, vllm)
 ENGINES: dict[str, Engine] = {engine.id: engine for module in MODULES for engine in module.ENGINES}
