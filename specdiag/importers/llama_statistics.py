@@ -20,11 +20,13 @@ from specdiag.trace.events import TallyEvent
 
 STATISTICS = "statistics "
 
-_CALLS = (
-    r"\s*(?P<calls>\d+(?:\s+\d+\s+\d+)?)\s*"  # numbers apart by spaces: where those were lost, nothing tells them apart
-)
+# Numbers apart by spaces: where those were lost, nothing tells them apart.
+_CALLS = r"\s*(?:=\s*(?P<call>\d+)|\(\s*b,g,a\s*\)\s*=\s*(?P<calls>\d+\s+\d+\s+\d+))\s*"
+_NAME = re.compile(
+    r"(?:draft|ngram)(?:-(?:simple|eagle3|mtp|dflash|dspark|map-k|map-k4v|mod|cache))?|(?!draft|ngram)[a-z0-9]+"
+)  # what the releases have, and a word that a fork may have
 LINE = re.compile(
-    layout(" <name:word>: #calls{?(b,g,a)?} =").pattern
+    layout(" <name:word>: #calls").pattern
     + _CALLS
     + layout(
         ", #gen drafts = <drafts:int>, #acc drafts = <hits:int>, #gen tokens = <proposed:int>, #acc tokens = <accepted:int>"
@@ -42,10 +44,11 @@ def statistics(seen: Sighting, source: str | None) -> Iterator[Output]:
         return
     found = whole(LINE, seen.text)
     counts = [digits(found[name]) for name in _COUNTS] if found else []
-    calls = [digits(number) for number in found["calls"].split()] if found else []
+    calls = [digits(number) for number in (found["call"] or found["calls"]).split()] if found else []
     # A number at the end of all there is may have lost its last digits.
     torn = found is not None and found["begin"] is None and found["length"] is None and "\n" not in seen.text
-    if not found or torn or None in counts or None in calls:
+    name = found["name"].replace("_", "-") if found else ""
+    if not found or torn or None in counts or None in calls or not _NAME.fullmatch(name):
         yield Trouble(seen.line, "report_unreadable", (STATISTICS + seen.text).partition("\n")[0])
         return
     drafts, hits, proposed, accepted = (number or 0 for number in counts)
@@ -57,7 +60,7 @@ def statistics(seen: Sighting, source: str | None) -> Iterator[Output]:
     printed = {"mean len": found["length"]} if found["length"] else {}
     printed |= {f"acc per pos[{i}]": rate for i, rate in enumerate(rates[: 1 if derived else len(rates)], 1)}
     event = TallyEvent(
-        drafter=found["name"].replace("_", "-"),
+        drafter=name,
         window="lifetime",
         source=source,
         rounds=rounds,
