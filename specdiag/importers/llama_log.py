@@ -258,6 +258,7 @@ class Log:
             if isinstance(found, str):
                 yield Trouble(report.line, "report_unreadable", found)
             fit = found if isinstance(found, Fit) else Fit()
+        longest = self._longest(report, rounds.longest if complete else 0)
         event = TallyEvent(
             drafter=DRAFTER,
             window="request",
@@ -267,9 +268,9 @@ class Log:
             accepted=accepted,
             proposed=proposed,
             rounds=fit.rounds,
-            reached=fit.reached,
+            reached=fit.reached if longest else _shortened(fit.reached),
             completion_tokens=slot.output,
-            max_draft_tokens=self._longest(report, rounds.longest if complete else 0),
+            max_draft_tokens=longest,
             definitions="llama-cpp",
             printed=printed,
             estimated=fit.estimated,
@@ -280,6 +281,13 @@ class Log:
         """Drafts of a full block: as many as there are positions. With several implementations they are those of the longest, and say nothing."""
         full = bool(report.rates) and (len(self.named) < 2 or report.rates[-1] != "0.000")
         return len(report.rates) if full else longest if len(self.named) < 2 and longest else None
+
+
+def _shortened(reached: list[int] | None) -> list[int] | None:
+    """Without the positions at the end that no round came to: there are as many as the longest implementation has, which may have drafted nothing."""
+    while reached and len(reached) > 1 and not reached[-1]:
+        reached = reached[:-1]
+    return reached
 
 
 def read(source: Source) -> Iterator[Output]:

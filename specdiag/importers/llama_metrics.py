@@ -31,31 +31,35 @@ def read(source: Source) -> Iterator[Output]:
 
 def _tally(scrape: Scrape) -> Iterator[Output]:
     for (instance,), samples in scrape.by("instance").items():
-        found = {name: _count(samples.get(name, [])) for name in (ROUNDS, PROPOSED, ACCEPTED)}
+        rounds, proposed, accepted = (_count(samples.get(name, [])) for name in (ROUNDS, PROPOSED, ACCEPTED))
+        reached = _reached(samples.get(REACHED, []))
         line = max((s.line for of in samples.values() for s in of), default=0)
-        if any(number is None for name, number in found.items() if name in samples):
-            yield Trouble(line, "report_unreadable", "a counter that is no count")
-        if found[PROPOSED] is None and found[ACCEPTED] is None:
+        # Once a draft was verified, every scrape ends with the positions.
+        if rounds is None or proposed is None or accepted is None or (rounds and not reached):
+            yield Trouble(line, "report_unreadable", "a scrape in which a counter is missing, or is no count")
             continue
+        estimated = {
+            name: 10 ** (len(str(number)) - DIGITS) // 2
+            for name, number in (("rounds", rounds), ("proposed", proposed), ("accepted", accepted))
+            if number >= 10**DIGITS
+        }
+        total = sum(reached or [])
+        if reached and abs(total - accepted) > estimated.get("accepted", 0):
+            yield Trouble(line, "report_unreadable", f"{total} accepted by position, {accepted} in all")
+            reached = None
+        elif reached:
+            accepted = total  # these are printed with all their digits
+            estimated.pop("accepted", None)
         event = TallyEvent(
             drafter=DRAFTER,
             window="lifetime",
             source=instance or None,
-            rounds=found[ROUNDS],
-            proposed=found[PROPOSED],
-            accepted=found[ACCEPTED],
-            reached=_reached(samples.get(REACHED, [])),
+            rounds=rounds,
+            proposed=proposed,
+            accepted=accepted,
+            reached=reached,
             definitions="llama-cpp",
-            estimated={
-                name: 10 ** (len(str(number)) - DIGITS) // 2
-                for name, number in (
-                    ("rounds", found[ROUNDS]),
-                    ("proposed", found[PROPOSED]),
-                    ("accepted", found[ACCEPTED]),
-                )
-                if number is not None and number >= 10**DIGITS
-            }
-            or None,
+            estimated=estimated or None,
         )
         yield from told(line, event)
 

@@ -19,32 +19,27 @@ from specdiag.trace.events import TallyEvent
 
 def read(source: Source) -> Iterator[Output]:
     """One request an answer. Of an answer that was streamed, with timings in every piece of it, the last piece counts."""
-    held: tuple[int, str, TallyEvent] | None = None
     for line, value in source.values():
         answer = record(value)
         timings = record(answer.get("timings"))
-        if not timings or answer.get("stop") is False:  # a piece of an answer in llama-server's own format
+        if not timings or _goes_on(answer):
             continue
         accepted, proposed = count(timings.get("draft_n_accepted")), count(timings.get("draft_n"))
-        name = text(answer.get("id")) or ""
-        if held and held[1] != name:
-            yield from told(held[0], held[2])
-            held = None
-        if proposed is None and accepted is None:
+        if not timings.keys() & {"draft_n", "draft_n_accepted"}:
             continue  # nothing was drafted, or nothing was to be
         if proposed is None or accepted is None:
             yield Trouble(line, "report_unreadable", "draft_n or draft_n_accepted is no count")
             continue
-        event = _request(name or f"line-{line}", accepted, proposed, count(timings.get("predicted_n")))
-        if name and text(answer.get("object")) in _STREAMED:
-            held = line, name, event
-        else:
-            yield from told(line, event)
-    if held:
-        yield from told(held[0], held[2])
+        name = text(answer.get("id")) or f"line-{line}"
+        yield from told(line, _request(name, accepted, proposed, count(timings.get("predicted_n"))))
 
 
-_STREAMED = ("chat.completion.chunk", "text_completion")
+def _goes_on(answer: dict[str, Any]) -> bool:
+    """Whether more of this answer follows: a piece in llama-server's own format says so, one in OpenAI's does not say why it ended."""
+    choices = _list(answer.get("choices"))
+    return answer.get("stop") is False or (
+        bool(choices) and all(record(c).get("finish_reason") is None for c in choices)
+    )
 
 
 def _request(name: str, accepted: int, proposed: int, output: int | None) -> TallyEvent:

@@ -32,9 +32,8 @@ def answer(accepted: int, proposed: int, output: int, **more: object) -> str:
 
 WITHOUT = '{"choices":[],"id":"chatcmpl-none","timings":{"prompt_n":4,"predicted_n":20}}\n'
 STREAM = "".join(
-    f"data: {line}\n"
-    for a, d, g in ((0, 3, 2), (1, 6, 4), (6, 12, 11))
-    for line in [answer(a, d, g, id="chatcmpl-s", object="chat.completion.chunk")]
+    f"data: {answer(a, d, g, id='chatcmpl-s', object='chat.completion.chunk', choices=[{'index': 0, 'finish_reason': why}])}\n"
+    for a, d, g, why in ((0, 3, 2, None), (1, 6, 4, None), (6, 12, 11, "stop"))
 )
 register(RESPONSE, answer(6, 12, 11) + WITHOUT + answer(1, 12, 8), STREAM + "data: [DONE]\n")
 
@@ -71,7 +70,7 @@ def test_answers_with_nonsense_in_them() -> None:
     )
     events, notes = imported(bad + answer(6, 12, 11), RESPONSE)
     assert len(events) == 2
-    assert len(noted(notes, "not_counts")) == len(noted(notes, "report_unreadable")) == 1
+    assert (len(noted(notes, "not_counts")), len(noted(notes, "report_unreadable"))) == (1, 2)
 
 
 BENCH = "llama-cpp/speed-bench"
@@ -232,9 +231,10 @@ def test_counters() -> None:
 
 
 def test_counters_that_are_rounded() -> None:
-    """Six digits are printed: from a million on a count is an estimate, and what is no number is none."""
-    tally = tallies(scrape("1.23457e+07", "6.1e+06", "4.1e+06"), METRICS)[0]
-    assert tally.estimated == {"proposed": 50, "accepted": 5, "rounds": 5}
+    """Six digits are printed: from a million on a count is an estimate, but those by position have all digits."""
+    tally = tallies(scrape("1.23457e+07", "6.1e+06", "4.1e+06", 3000000, 2000000, 1100001), METRICS)[0]
+    assert tally.estimated == {"proposed": 50, "rounds": 5}
+    assert tally.accepted == sum(tally.reached or []) == 6100001
     assert len(noted(imported(scrape("12", "6", "nan"), METRICS)[1], "report_unreadable")) == 1
 
 
@@ -383,6 +383,7 @@ def test_requests_and_statistics_of_one_server() -> None:
         == sums
         == [104, 434, 88]
     )
+    assert [t.reached for t in found if t.window == "request"] == [[22, 15, 12, 7, 4], [25, 9, 1], [3, 2, 2, 1, 1]]
     assert (last["ngram-simple"].proposed, last["draft-simple"].reached) == (0, [50, 26, 15, 8, 5])
 
 

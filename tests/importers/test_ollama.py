@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdiag.importers.registry import importers
 from tests.importers.common import imported, noted, register, tallies
 from tests.importers.test_llama_log import FOURTH
 
@@ -14,7 +15,7 @@ RECORD = (
 )
 SHORT = HEAD + 'msg="speculative decode stats" iterations=4 drafted=12 accepted=6 acceptance=0.50 avg_draft=3.00\n'
 SERVER = 'time=2026-09-13T10:00:00.000Z level=INFO source=server.go:400 msg="starting runner"\n' + FOURTH
-register(NAME, RECORD, SERVER)
+register(NAME, RECORD)
 
 
 def test_the_record_of_the_mlx_runner() -> None:
@@ -26,7 +27,8 @@ def test_the_record_of_the_mlx_runner() -> None:
 
 
 def test_the_lines_of_llama_server() -> None:
-    """What llama-server writes into Ollama's log is read as its own log is."""
+    """What llama-server writes into Ollama's log is read as its own log is, and Ollama's own lines tell that it is hers."""
+    assert [name for name, importer in importers().items() if importer.recognise(SERVER.encode())] == [NAME]
     assert [(t.window, t.rounds, t.reached) for t in tallies(SERVER, NAME)] == [
         ("request", 4, [3, 2, 1]),
         ("lifetime", 4, [3, 2, 1]),
