@@ -235,7 +235,8 @@ def test_counters_that_are_rounded() -> None:
     tally = tallies(scrape("1.23457e+07", "6.1e+06", "4.1e+06", 3000000, 2000000, 1100001), METRICS)[0]
     assert tally.estimated == {"proposed": 50, "rounds": 5}
     assert tally.accepted == sum(tally.reached or []) == 6100001
-    assert len(noted(imported(scrape("12", "6", "nan"), METRICS)[1], "report_unreadable")) == 1
+    notes = imported(scrape("12", "6", "nan") + scrape("12", "6", "4", 3, 2, 1), METRICS)[1]
+    assert len(noted(notes, "report_unreadable")) == 1
 
 
 # ---------------------------------------------------------------- forks
