@@ -17,14 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from specdiag.importers.fields import digits
-from specdiag.importers.identities import told
-from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
+from specdiag.importers.interface import Importer, Output, Trouble
 from specdiag.importers.layout import layout, numbers, whole
-from specdiag.importers.llama_fit import Fit, rounds_of
-from specdiag.importers.llama_rounds import Rounds
 from specdiag.importers.llama_statistics import STATISTICS, statistics
+from specdiag.importers.llama_task import Report, Slot, tally
 from specdiag.importers.source import Sighting, Source
-from specdiag.trace.events import TallyEvent
 
 TIMING, OUTPUT, TASK, POSITIONS, ROUND = (
     "print_timing: id",
@@ -62,47 +59,16 @@ MOST_SLOTS = 4096  # that are followed at once
 
 
 @dataclass(slots=True)
-class _Slot:
-    """What is known of the task that a slot works on."""
-
-    task: int = -1
-    run: int = 1
-    request: str = ""
-    output: int | None = None
-    rounds: Rounds = field(default_factory=Rounds)
-
-    def begin(self, name: str, task: int) -> None:
-        """Another task: its number falls where the server was started again."""
-        self.run += task <= self.task
-        self.task, self.output, self.rounds = task, None, Rounds()
-        self.request = f"{name}/{task}" + (f"#{self.run}" if self.run > 1 else "")
-
-
-@dataclass(slots=True)
-class _Report:
-    """The line of a task, until its positions are there or something else comes."""
-
-    line: int
-    slot: _Slot
-    source: str | None
-    counts: tuple[int, int]
-    rate: str
-    length: str | None
-    rates: list[str]
-    listed: bool = False
-
-
-@dataclass(slots=True)
 class Log:
     """A log, read marker by marker."""
 
-    slots: dict[tuple[str | None, int], _Slot] = field(default_factory=dict)
+    slots: dict[tuple[str | None, int], Slot] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)  # implementations, with the drafts of a full block
     naming: str = ""
     stamped: bool = False
     prefixed: bool = False
-    head: tuple[int, _Slot, str | None] | None = None  # of timings without a prefix
-    report: _Report | None = None
+    head: tuple[int, Slot, str | None] | None = None  # of timings without a prefix
+    report: Report | None = None
 
     def take(self, seen: Sighting) -> Iterator[Output]:
         """What a marker gives."""
@@ -135,9 +101,9 @@ class Log:
         """The report that is held."""
         report, self.report = self.report, None
         if report:
-            yield from self._tally(report)
+            yield from tally(report, self.named)
 
-    def _slot(self, seen: Sighting) -> tuple[_Slot, str | None] | None:
+    def _slot(self, seen: Sighting) -> tuple[Slot, str | None] | None:
         """The slot that a line names, and its server. Generated text stands in the log, too: a line must have the prefix of the others."""
         found = _SLOT.search(seen.before)
         if not found or (self.stamped and not found[2]) or len(found[3]) > 9 or len(found[4]) > 16:
@@ -145,10 +111,10 @@ class Log:
         self.prefixed, self.stamped = True, self.stamped or bool(found[2])
         return self._known(found[1], int(found[3]), int(found[4])), found[1]
 
-    def _known(self, port: str | None, number: int, task: int) -> _Slot:
+    def _known(self, port: str | None, number: int, task: int) -> Slot:
         if len(self.slots) >= MOST_SLOTS and (port, number) not in self.slots:
             self.slots.pop(next(iter(self.slots)))
-        slot = self.slots.setdefault((port, number), _Slot())
+        slot = self.slots.setdefault((port, number), Slot())
         if task >= 0 and task != slot.task:
             slot.begin(f"{port}:{number}" if port else str(number), task)
         return slot
@@ -164,7 +130,7 @@ class Log:
             self.prefixed, self.stamped = True, self.stamped or bool(stamp[2])
             self.head = seen.line, self._known(stamp[1], int(found[1]), int(found[2])), stamp[1]
 
-    def _below(self, seen: Sighting) -> tuple[_Slot, str | None] | None:
+    def _below(self, seen: Sighting) -> tuple[Slot, str | None] | None:
         """The slot of a line without a prefix, just below the line that names it."""
         near = self.head is not None and self.head[0] < seen.line <= self.head[0] + BELOW
         return self.head[1:] if near and self.head else None
@@ -201,8 +167,8 @@ class Log:
         if not found or not counts or counts[0] is None or counts[1] is None:
             yield Trouble(seen.line, "report_unreadable", seen.text.partition("\n")[0])
             return
-        slot, port = where or (_Slot(request=f"line-{seen.line}"), None)
-        self.report = _Report(
+        slot, port = where or (Slot(request=f"line-{seen.line}"), None)
+        self.report = Report(
             seen.line,
             slot,
             port,
@@ -239,55 +205,6 @@ class Log:
         debug = re.match(r"\s*,\s*new\s*n_", seen.text) is not None
         replayed = re.match(r"\s*\(\s*restore\s*checkpoint\s*\)", seen.text) is not None
         yield from slot.rounds.add(seen.line, slot.request, accepted, proposed, debug=debug, replayed=replayed)
-
-    def _tally(self, report: _Report) -> Iterator[Output]:
-        accepted, proposed = report.counts
-        rounds, slot = report.slot.rounds, report.slot
-        printed = {"draft acceptance": report.rate}
-        complete = rounds.number > 0 and rounds.proposed == proposed
-        if complete and accepted in (rounds.accepted, rounds.accepted + rounds.replays):
-            fit = Fit(rounds.number, [*rounds.reached])
-            accepted = rounds.accepted
-            printed |= {"mean len": report.length} if report.length else {}
-            printed |= {f"acc per pos[{i}]": rate for i, rate in enumerate(report.rates[: rounds.longest], 1)}
-        elif report.listed and not report.rates:
-            fit = Fit(0)  # drafted, and ended before any of it was verified
-        else:
-            limits = set(self.named.values()) if len(self.named) == 1 else {None}
-            found = rounds_of(accepted, proposed, report.length, report.rates, slot.output, limits.pop())
-            if isinstance(found, str):
-                yield Trouble(report.line, "report_unreadable", found)
-            fit = found if isinstance(found, Fit) else Fit()
-        longest = self._longest(report, rounds.longest if complete else 0)
-        event = TallyEvent(
-            drafter=DRAFTER,
-            window="request",
-            request=slot.request,
-            source=report.source,
-            requests=1,
-            accepted=accepted,
-            proposed=proposed,
-            rounds=fit.rounds,
-            reached=fit.reached if longest else _shortened(fit.reached),
-            completion_tokens=slot.output,
-            max_draft_tokens=longest,
-            definitions="llama-cpp",
-            printed=printed,
-            estimated=fit.estimated,
-        )
-        yield from told(report.line, event)
-
-    def _longest(self, report: _Report, longest: int) -> int | None:
-        """Drafts of a full block: as many as there are positions. With several implementations they are those of the longest, and say nothing."""
-        full = bool(report.rates) and (len(self.named) < 2 or report.rates[-1] != "0.000")
-        return len(report.rates) if full else longest if len(self.named) < 2 and longest else None
-
-
-def _shortened(reached: list[int] | None) -> list[int] | None:
-    """Without the positions at the end that no round came to: there are as many as the longest implementation has, which may have drafted nothing."""
-    while reached and len(reached) > 1 and not reached[-1]:
-        reached = reached[:-1]
-    return reached
 
 
 def read(source: Source) -> Iterator[Output]:
