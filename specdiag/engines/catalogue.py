@@ -6,6 +6,7 @@ from specdiag.engines import (
     atom,
     exllama,
     fastdeploy,
+    llama_cpp,
     lm_studio,
     lmdeploy,
     mistralrs,
@@ -17,5 +18,18 @@ from specdiag.engines import (
 )
 from specdiag.engines.definitions import Engine
 
-MODULES = (atom, exllama, fastdeploy, lm_studio, lmdeploy, mistralrs, mlc, mlx, mlx_vlm, tgi, vllm)
+MODULES = (
+    atom,
+    exllama,
+    fastdeploy,
+    llama_cpp,
+    lm_studio,
+    lmdeploy,
+    mistralrs,
+    mlc,
+    mlx,
+    mlx_vlm,
+    tgi,
+    vllm,
+)
 ENGINES: dict[str, Engine] = {engine.id: engine for module in MODULES for engine in module.ENGINES}
