@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
-from specdiag.engines import exllama, sglang, trtllm, vllm
+from specdiag.engines import (
+    atom,
+    exllama,
+    fastdeploy,
+    llama_cpp,
+    lm_studio,
+    lmdeploy,
+    mistralrs,
+    mlc,
+    mlx,
+    mlx_vlm,
+    sglang,
+    tgi,
+    trtllm,
+    vllm,
+)
 from specdiag.engines.definitions import Engine
 
-MODULES = (exllama, sglang, trtllm, vllm)
+MODULES = (
+    atom,
+    exllama,
+    fastdeploy,
+    llama_cpp,
+    lm_studio,
+    lmdeploy,
+    mistralrs,
+    mlc,
+    mlx,
+    mlx_vlm,
+    sglang,
+    tgi,
+    trtllm,
+    vllm,
+)
 ENGINES: dict[str, Engine] = {engine.id: engine for module in MODULES for engine in module.ENGINES}

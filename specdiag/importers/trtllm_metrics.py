@@ -56,9 +56,10 @@ def _by_position(samples: dict[str, list[Sample]]) -> TallyEvent | None:
         return None
     if sorted(drafted) != [*range(len(drafted))] or not accepted.keys() <= drafted.keys():
         return None
-    reached = [
-        accepted.get(position, 0) for position in range(len(drafted))
-    ]  # a position without a sample accepted nothing
+    reached = [accepted.get(position, 0) for position in range(len(drafted))]
+    total = whole_number(samples[ACCEPTED][-1].value) if ACCEPTED in samples else None
+    # A position that never accepted has no sample, and no more have those that a cut took away: the total tells.
+    whole = len(accepted) == len(drafted) or total == sum(reached)
     return TallyEvent(
         drafter=DRAFTER,
         window="lifetime",
