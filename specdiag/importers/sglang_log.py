@@ -19,6 +19,7 @@ from specdiag.importers.enclosed import Enclosed
 from specdiag.importers.fields import record
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
 from specdiag.importers.layout import whole
+from specdiag.importers.ratios import Ratios
 from specdiag.importers.sglang_requests import request
 from specdiag.importers.sglang_rule import FORMULAS, LONGEST, NEWER, Blocks, known
 from specdiag.importers.source import Sighting, Source
@@ -53,6 +54,7 @@ class _Log:
     told: bool = False
     rated: bool = False  # whether this server prints a rate: a line without one is torn then
     open_at: int = 0
+    alone: Ratios = field(default_factory=Ratios)
     ranks: dict[str, str] = field(default_factory=dict)
     agreed: set[str] = field(default_factory=set)
 
@@ -68,6 +70,7 @@ def read(source: Source) -> Iterator[Output]:
         else:
             yield from _arguments(seen, log)
     yield from _released(log)
+    yield from log.alone.said()
 
 
 def _arguments(seen: Sighting, log: _Log) -> Iterator[Output]:
@@ -100,6 +103,7 @@ def _interval(seen: Sighting, log: _Log) -> Iterator[Output]:
         max_draft_tokens=log.given,
         printed={"accept len": length} | ({"accept rate": rate} if rate else {}),
     )
+    log.alone.add(seen.line, event.printed or {})
     if rate is None:  # up to 0.5.3; the length means the same in all releases
         event.definitions = NEWER
         yield Found(seen.line, event)

@@ -14,6 +14,7 @@ from specdiag.importers.fields import count
 from specdiag.importers.identities import told
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
 from specdiag.importers.prometheus import Sample, Scrape, scrapes, whole_number
+from specdiag.importers.ratios import Ratios
 from specdiag.importers.sglang_rule import FORMULAS, LONGEST, NEWER, Blocks, known
 from specdiag.importers.source import Source
 from specdiag.trace.events import TallyEvent
@@ -35,11 +36,13 @@ def read(source: Source) -> Iterator[Output]:
     """Of each scrape and process the figures of its last interval; and the counters."""
     said: set[str] = set()
     last: dict[str, int] = {}
+    alone = Ratios()
     for scrape in scrapes(source, PREFIX):
         for name, samples in _processes(scrape, LENGTH, RATE, BLOCK).items():
-            yield from _gauges(name, samples, said)
+            yield from _gauges(name, samples, said, alone)
         for name, samples in _processes(scrape, ROUNDS, OUTPUT, REQUESTS).items():
             yield from _counters(name, samples, last)
+    yield from alone.said()
 
 
 def _processes(scrape: Scrape, *names: str) -> dict[str, dict[str, list[Sample]]]:
@@ -52,7 +55,7 @@ def _processes(scrape: Scrape, *names: str) -> dict[str, dict[str, list[Sample]]
     return parts
 
 
-def _gauges(name: str, samples: dict[str, list[Sample]], said: set[str]) -> Iterator[Output]:
+def _gauges(name: str, samples: dict[str, list[Sample]], said: set[str], alone: Ratios) -> Iterator[Output]:
     length = samples[LENGTH][-1] if LENGTH in samples else None
     if length is None or not 1 <= length.value < 1e6:  # 0: no round in the last interval, or none yet
         return
@@ -81,6 +84,7 @@ def _gauges(name: str, samples: dict[str, list[Sample]], said: set[str]) -> Iter
         elif BLOCK not in samples and name not in said:
             yield Trouble(rate.line, "definition_told", f"only by {FORMULAS[event.definitions or NEWER]}")
         said.add(name)
+    alone.add(length.line, event.printed or {})
     yield Found(length.line, event)
 
 

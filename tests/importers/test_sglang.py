@@ -156,6 +156,26 @@ def test_the_line_of_a_decode_batch(
     assert [event.line for event in events] == [1, 2]
 
 
+def test_ratios_without_counts_are_said_to_be_that() -> None:
+    """The note has how many intervals there were, and between what the printed figures lay."""
+    assert noted(imported(OLDER, LOG)[1], "ratios_alone") == [
+        "2 intervals: accept len 2.50 to 3.10, accept rate 0.62 to 0.78"
+    ]
+    assert noted(imported(GAUGES, METRICS)[1], "ratios_alone") == ["1 interval: accept len 2.5, accept rate 0.625"]
+    assert not noted(imported(FINISH, LOG)[1], "ratios_alone")
+
+
+def test_thread_26_a_length_holds_the_verifiers_own_token() -> None:
+    """Lengths of 5.39 and 4.68, as the log prints them, are one more than the drafts that were accepted a round."""
+    [deep, shallow] = tallies(
+        decode("accept len: 5.39, ", release="0.4.6") + decode("accept len: 4.68, ", release="0.4.6"), LOG
+    )
+    figure = ENGINES[deep.definitions or ""].figure("accept len")
+    assert figure is not None
+    assert figure.formula == "(A + R) / R"
+    assert [event.printed for event in (deep, shallow)] == [{"accept len": "5.39"}, {"accept len": "4.68"}]
+
+
 def test_thread_24_only_the_older_rule_gives_eleven_percent_of_nothing() -> None:
     """Nothing accepted, and a rate of 0.11: the older rule, with blocks of 8 (9 with the verifier's token)."""
     events, notes = imported(decode("accept len: 1.00, accept rate: 0.11, "), LOG)
