@@ -1,4 +1,4 @@
-"""Figures of intervals that have no counts beside them: they cannot be added up, so what is said is how many there were, and between what they lay."""
+"""Figures of intervals that have no counts beside them: nothing adds them up; what is said is how many there were, and between what they lay."""
 
 from __future__ import annotations
 

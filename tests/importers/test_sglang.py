@@ -337,6 +337,20 @@ def test_parts_of_a_stream_count_once() -> None:
     assert event.rounds == 4
 
 
+def test_lines_of_the_request_log_in_json() -> None:
+    """`--log-requests-format json` has the whole answer in each line."""
+    out = {"text": "x", "meta_info": META | {"spec_verify_ct": 4} | COUNTED["0.5.23"]}
+    line = {
+        "timestamp": "2026-01-02T03:04:05",
+        "event": "request.finished",
+        "rid": "a",
+        "obj": {"rid": "a"},
+        "out": out,
+    }
+    [event] = tallies(json.dumps(line) + "\n", RESPONSE)
+    assert shown(event) == (4, 6, 12, 11, 3, [3, 2, 1])
+
+
 @pytest.mark.parametrize("bad", [None, True, -1, 1.5, "4", [4], {"a": 4}, 2**70, float("nan"), float("inf")])
 def test_no_value_is_an_accident(bad: object) -> None:
     """Whatever stands where a count should be, there is an event with what is left, or a note."""
