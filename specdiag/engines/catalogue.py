@@ -15,6 +15,7 @@ from specdiag.engines import (
     mlx_vlm,
     sglang,
     tgi,
+    transformers,
     trtllm,
     vllm,
 )
@@ -33,6 +34,7 @@ MODULES = (
     mlx_vlm,
     sglang,
     tgi,
+    transformers,
     trtllm,
     vllm,
 )
