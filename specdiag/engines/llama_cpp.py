@@ -3,7 +3,7 @@
 Source: llama.cpp of llama-cpp-python 0.3.20, 0.3.26, 0.3.31, 0.3.33 and 0.3.36 (tools/server/server-context.cpp, common/speculative.cpp, examples);
 Ollama fb307609 (the MLX runner).
 
-Where the cache cannot be rolled back in part (recurrent models, sliding windows), a round that was cut is verified again with its accepted tokens, and
+Where the cache cannot be rolled back in part (recurrent models, sliding windows), a round that was cut is verified again with what it accepted, and
 releases up to 0.3.33 count these and one more.
 """
 

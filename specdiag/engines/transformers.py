@@ -1,7 +1,7 @@
 """Hugging Face transformers, which prints nothing: what a hook on `update_candidate_strategy` sees.
 
-Source: generation/candidate_generator.py and generation/utils.py of 5.24.0. The first round takes the last token of the prompt, so there is no token of
-prefill; `num_matches` is taken after the output was cut at its end.
+Source: generation/candidate_generator.py and generation/utils.py of 5.24.0. The first round takes the last token of the prompt, so there is no
+token of prefill; `num_matches` is taken after the output was cut at its end.
 """
 
 from __future__ import annotations
