@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from specdiag.importers import exllama
+from specdiag.importers import exllama, vllm_log
 from specdiag.importers.interface import Importer
 
-ALL: tuple[Importer, ...] = (*exllama.IMPORTERS,)
+ALL: tuple[Importer, ...] = (
+    *exllama.IMPORTERS,
+    *vllm_log.IMPORTERS,
+)
