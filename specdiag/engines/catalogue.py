@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from specdiag.engines import exllama, vllm
+from specdiag.engines import (
+    atom,
+    exllama,
+    fastdeploy,
+    lm_studio,
+    lmdeploy,
+    mistralrs,
+    mlc,
+    mlx,
+    mlx_vlm,
+    tgi,
+    vllm,
+)
 from specdiag.engines.definitions import Engine
 
-MODULES = (exllama, vllm)
+MODULES = (atom, exllama, fastdeploy, lm_studio, lmdeploy, mistralrs, mlc, mlx, mlx_vlm, tgi, vllm)
 ENGINES: dict[str, Engine] = {engine.id: engine for module in MODULES for engine in module.ENGINES}

@@ -8,7 +8,11 @@ ENGINES = (
     Engine(
         "exllama",
         "ExLlama, tabbyAPI",
-        (Figure("accepted", "rate", "A", "D", "%", where="`Draft: A / D tokens accepted` of tabbyAPI"),),
+        (
+            Figure("accepted", "rate", "A", "D", "%", where="`Draft: A / D tokens accepted` of tabbyAPI"),
+            Figure("accuracy", "rate", "A", "D", where="streaming generator of exllamav2"),
+            Figure("efficiency", "rate", "A", "G", where="streaming generator of exllamav2"),
+        ),
         prefill_token=False,
     ),
 )

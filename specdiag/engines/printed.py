@@ -14,6 +14,7 @@ from typing import NamedTuple
 from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.definitions import Counts, Engine, Figure, Ratio
 
+LAST_BITS = Fraction(1, 2**51)  # of a float, relative to it: what two or three operations on it may lose
 MOST_EXPLAINED = 3  # definitions that a note names
 _NUMBER = re.compile(r"(-?\d+(?:\.(\d+))?(?:[eE]([+-]?\d+))?)(%?)")
 
@@ -36,8 +37,10 @@ def parsed(text: str) -> Printed | None:
         return None
     decimals = len(found[2] or "") - int(found[3] or 0)
     unit = Fraction(1, 100) if found[4] else Fraction(1)
-    # Floating-point numbers that were printed whole round in their last digit only; one unit more for how the engine came to it.
-    return Printed(Fraction(found[1]) * unit, (Fraction(51, 100) / Fraction(10) ** decimals) * unit)
+    # A float that was printed whole is off by its own last bits, too, which may be more than half of its last digit.
+    value = Fraction(found[1])
+    slack = max(Fraction(51, 100) / Fraction(10) ** decimals, abs(value) * LAST_BITS)
+    return Printed(value * unit, slack * unit)
 
 
 class Differs(NamedTuple):

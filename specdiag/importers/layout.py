@@ -20,6 +20,7 @@ KINDS = {
     "f5": r"\d+\.\d{5}",
     "number": r"\d+(?:\.\d+)?(?:e[+-]?\d+)?",
     "word": r"[\w./:+-]+",
+    "shares": r"\d+\s*:\s*'\d+\.\d{2}%'(?:\s*,\s*\d+\s*:\s*'\d+\.\d{2}%')*",  # a dict of percentages, as Python writes it
 }
 KINDS |= {f"{kind}|nan": rf"(?:{pattern}|-?nan)" for kind, pattern in KINDS.items() if kind.startswith("f")}
 KINDS |= {f"{kind}s": rf"{pattern}(?:\s*,\s*{pattern})*" for kind, pattern in KINDS.items() if kind[0] == "f"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MOST_TRIED = 4096  # numbers of rounds; a window that leaves more is too wide to be worth a search
+MOST_TRIED = 1000  # numbers of rounds; of a window that leaves more, so many of them are tried, evenly spaced
 MOST_POSITIONS = 1024
 
 
@@ -54,36 +54,39 @@ def may_be(top: int, bottom: int, printed: Bounds) -> bool:
     return bottom > 0 and printed.low * bottom <= top * printed.scale <= printed.high * bottom
 
 
-def fitted(accepted: int, proposed: int, rates: Sequence[Bounds], per_round: Bounds | None = None) -> Rounds | None:
-    """What these figures leave. None where no whole number fits them. `per_round`: A / R, where it is printed. Where several fit, the one of full
-    blocks, D / K, if it is among them, else the middle one."""
+def fitted(
+    accepted: int, proposed: int, rates: Sequence[Bounds], per_round: Bounds | None = None, rounds: int | None = None
+) -> Rounds | None:
+    """What these figures leave. None where no whole number fits them. `per_round`: A / R, where it is printed. `rounds`: R, where it is known.
+    Where several fit, the one of full blocks, D / K, if it is among them, else the middle one."""
     most = len(rates)
     if not 0 < most <= MOST_POSITIONS or not 0 <= accepted <= proposed:
         return None
     first, last = _range(accepted, proposed, rates, per_round)
+    if rounds is not None:
+        first, last = (rounds, rounds) if first <= rounds <= last else (1, 0)
     full = proposed // most if proposed % most == 0 else 0
     if accepted == 0:
         idle = all(rate.low <= 0 for rate in rates) and (per_round is None or per_round.low <= 0 <= per_round.high)
         return Rounds(first, last - first, (0,) * most, 0) if idle and first <= last else None
-    if last - first > MOST_TRIED:
-        chosen = full if first <= full <= last else (first + last) // 2
-        found = _positions(accepted, chosen, rates)
-        if found is None:
-            return None
-        wide = max(chosen - first, last - chosen)
-        return Rounds(chosen, wide, _chosen(accepted, chosen, rates, found), wide)
-    fitting = {
-        number: found for number in range(first, last + 1) if (found := _positions(accepted, number, rates)) is not None
-    }
+    if first > last:
+        return None
+    step = (last - first) // MOST_TRIED + 1
+    tried = sorted({*range(first, last + 1, step), *([full] if first <= full <= last else [])})
+    fitting = {number: found for number in tried if (found := _positions(accepted, number, rates)) is not None}
     if not fitting:
         return None
     chosen = full if full in fitting else [*fitting][len(fitting) // 2]
     reached = _chosen(accepted, chosen, rates, fitting[chosen])
+    ends = [*fitting] if step == 1 else [first, last]  # between those that were tried others may fit
+    spread = max(abs(number - chosen) for number in ends)
     return Rounds(
         chosen,
-        max(abs(number - chosen) for number in fitting),
+        spread,
         reached,
-        max(
+        spread
+        if step > 1
+        else max(
             max(high - at, at - low)
             for lows, highs in fitting.values()
             for low, high, at in zip(lows, highs, reached, strict=True)
@@ -92,19 +95,23 @@ def fitted(accepted: int, proposed: int, rates: Sequence[Bounds], per_round: Bou
 
 
 def _range(accepted: int, proposed: int, rates: Sequence[Bounds], per_round: Bounds | None) -> tuple[int, int]:
-    """The least and the largest number of rounds: each proposes from one to K drafts, and A / R is the sum of the rates."""
+    """The least and the largest number of rounds: A / R is the sum of the rates, and a round has K drafts at most. That it has one at least bounds
+    them only where the rates do not: drafts that a grammar rules out are taken from D, and their rounds count all the same."""
     first, last = max(-(-proposed // len(rates)), 1), max(proposed, 1)
     if not accepted:
         return first, last
+    upper = []
     scale = max(rate.scale for rate in rates)
-    low, high = (sum(getattr(rate, side) * (scale // rate.scale) for rate in rates) for side in ("low", "high"))
+    low = sum(max(rate.low, 0) * (scale // rate.scale) for rate in rates)
+    high = sum(rate.high * (scale // rate.scale) for rate in rates)
     for bound in (Bounds(low, high, scale), per_round):
         if bound is not None:
             if bound.high <= 0:
                 return 1, 0
             first = max(first, -(-accepted * bound.scale // bound.high))
-            last = min(last, accepted * bound.scale // bound.low) if bound.low > 0 else last
-    return first, last
+            if bound.low > 0:
+                upper.append(accepted * bound.scale // bound.low)
+    return first, min(upper, default=last)
 
 
 def _positions(accepted: int, rounds: int, rates: Sequence[Bounds]) -> tuple[list[int], list[int]] | None:

@@ -46,14 +46,16 @@ _OURS = re.compile(
 )
 _OURS_V0 = re.compile(rb"Speculative\s*metrics:\s*Draft\s*acceptance\s*rate:")
 _ALL = "all engines"
+MOST_SOURCES = 4096  # that are told apart
 
 
 @dataclass(slots=True)
 class _Log:
-    """What earlier lines say of the next one: by process the engine whose throughput was written last, and which of the two loggers is read; and
-    what was said of the two meanings of one layout."""
+    """What earlier lines say of the next one: by process the engine whose throughput was written last, and which of the two loggers is read; by
+    source how many rates a line has; and what was said of the two meanings of one layout."""
 
     engines: dict[str, str] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
     loggers: dict[str, bool] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
     open_at: int = 0
@@ -75,7 +77,7 @@ def read(source: Source) -> Iterator[Output]:
 
 def _engine(seen: Sighting, log: _Log) -> None:
     found = _ENGINE.search(seen.before)
-    if found and len(log.engines) < 4096:
+    if found and len(log.engines) < MOST_SOURCES:
         log.engines[_process(seen.before)[1]] = f"engine {int(found[1])}" if found[1] else _ALL
 
 
@@ -96,6 +98,11 @@ def _v1(seen: Sighting, log: _Log) -> Iterator[Output]:
     name, process = _process(seen.before)
     engine = log.engines.get(process, "")
     event.source = ", ".join(part for part in (name, engine) if part) or None
+    if not _as_many(event, log):
+        yield Trouble(
+            seen.line, "report_unreadable", f"{event.max_draft_tokens} rates, where earlier lines have another number"
+        )
+        return
     if engine and log.loggers.setdefault(process, engine == _ALL) != (engine == _ALL):
         if "twice" not in log.said:
             yield Trouble(
@@ -106,6 +113,20 @@ def _v1(seen: Sighting, log: _Log) -> Iterator[Output]:
     if line is older and line is not None and line.re is LINE_085:
         yield from _definition(seen.line, event, log)
     yield from told(seen.line, event)
+
+
+def _as_many(event: TallyEvent, log: _Log) -> bool:
+    """Whether a line has as many rates as those before it, or as its own drafts ask for. Of two lines that became one, rates of zero may be left
+    over, which nothing else in it tells."""
+    most, source = event.max_draft_tokens, event.source or ""
+    if not most or not event.rounds:
+        return True
+    before = log.positions.get(source, most)
+    if most != before and event.proposed != event.rounds * most and event.proposed == event.rounds * before:
+        return False
+    if len(log.positions) < MOST_SOURCES or source in log.positions:
+        log.positions[source] = most
+    return True
 
 
 def _interval(line: re.Match[str], either: bool) -> tuple[TallyEvent | None, str]:
@@ -146,15 +167,17 @@ def _interval(line: re.Match[str], either: bool) -> tuple[TallyEvent | None, str
 def _rounds(
     accepted: int, proposed: int, rates: list[Bounds], length: Bounds, either: bool
 ) -> tuple[str, Rounds | None]:
-    """R and the S_i, and the definitions under which the printed length fits them. A length that fits neither is no evidence, as long as the rates
-    leave one number by themselves."""
+    """R and the S_i, and the definitions under which the printed length fits them. A length that fits none is compared, not believed, where the
+    rates leave one number by themselves, and it is that of full blocks."""
     for definitions, ones in (("vllm", 1), ("vllm-0.8.5", 0)):
         if ones or either:
             rounds = fitted(accepted, proposed, rates, length.less(ones))
             if rounds is not None:
                 return definitions, rounds
     rounds = fitted(accepted, proposed, rates)
-    return "vllm", rounds if rounds is not None and rounds.estimated is None else None
+    sure = rounds is not None and rounds.estimated is None and rounds.rounds * len(rates) == proposed
+    possible = length.low <= (len(rates) + 1) * length.scale
+    return "vllm", rounds if sure and possible else None
 
 
 def _definition(line: int, event: TallyEvent, log: _Log) -> Iterator[Output]:

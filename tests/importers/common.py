@@ -103,3 +103,8 @@ def all_fixtures() -> list[tuple[str, str]]:
         if "register(" in module.read_text(encoding="utf-8"):
             importlib.import_module(f"tests.importers.{module.stem}")
     return [(name, text) for name, texts in sorted(FIXTURES.items()) for text in texts]
+
+
+def said(event: TallyEvent) -> bytes:
+    """What a tally says, without the line it stood on."""
+    return msgspec.json.encode(msgspec.structs.replace(event, line=None))

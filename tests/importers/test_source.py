@@ -6,6 +6,7 @@ import pytest
 
 from specdiag.errors import InputError
 from specdiag.importers import source as module
+from specdiag.importers.prometheus import scrapes
 from specdiag.importers.source import Source, plain
 from specdiag.trace.sources import Piece
 
@@ -104,3 +105,18 @@ def test_a_document_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_have_numbers() -> None:
     """Rows count from 1, over segments."""
     assert list(of(b"a\nb\n", b"c").rows()) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_head_is_read_again() -> None:
+    """The beginning of an input can be looked at before it is read."""
+    source = Source("input", [Piece(data=b"one\n"), Piece(data=b"two\n", last=True)])
+    assert source.head() == b"one\n"
+    assert [row for _, row in source.rows()] == ["one", "two"]
+    assert Source("input", []).head() == b""
+
+
+def test_a_counter_cut_off_at_the_end_is_not_read() -> None:
+    """Digits at the end of a file that ends within a line may go on; with their point they are whole, as are those behind which a line ends."""
+    for end, expected in [("1", []), ("16.0", [16.0]), ("16\n", [16.0])]:
+        source = Source("input", [Piece(data=f"  a:b {end}".encode(), last=True)])
+        assert [sample.value for scrape in scrapes(source, "a:") for sample in scrape.samples["a:b"]] == expected

@@ -1,0 +1,21 @@
+"""FastDeploy, whose accepted tokens hold the verifier's own. Source: fastdeploy/output/token_processor.py, without a release;
+FastDeploy#5947."""
+
+from __future__ import annotations
+
+from specdiag.engines.definitions import Engine, Figure
+
+_WHERE = "`speculate_metrics`"
+
+ENGINES = (
+    Engine(
+        "fastdeploy",
+        "FastDeploy",
+        (
+            Figure("accept_ratio", "rate", "A", "A + R", where=_WHERE),
+            Figure("average_accept_length", "length", "A + R", "R", where=_WHERE),
+            Figure("accept_ratio_per_head", "hazard", where=_WHERE),
+        ),
+        prefill_token=False,
+    ),
+)
