@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specdiag.engines import (
     atom,
+    benchmarks,
     exllama,
     fastdeploy,
     lm_studio,
@@ -17,5 +18,5 @@ from specdiag.engines import (
 )
 from specdiag.engines.definitions import Engine
 
-MODULES = (atom, exllama, fastdeploy, lm_studio, lmdeploy, mistralrs, mlc, mlx, mlx_vlm, tgi, vllm)
+MODULES = (atom, benchmarks, exllama, fastdeploy, lm_studio, lmdeploy, mistralrs, mlc, mlx, mlx_vlm, tgi, vllm)
 ENGINES: dict[str, Engine] = {engine.id: engine for module in MODULES for engine in module.ENGINES}

@@ -47,7 +47,8 @@ def choices(source: Source) -> Iterator[Choice]:
     for line, value in source.values():
         answer = record(value)
         question = text(answer.get("question_id")) or number_text(answer.get("question_id")) or f"line-{line}"
-        listed = answer.get("choices")
-        for number, choice in enumerate(listed if isinstance(listed, list) else []):
+        found = answer.get("choices")
+        listed = found if isinstance(found, list) else []
+        for number, choice in enumerate(listed):
             name = question if len(listed) == 1 else f"{question}/{number}"
             yield Choice(line, name, text(answer.get("model_id")) or DRAFTER, record(choice))

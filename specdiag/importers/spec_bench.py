@@ -1,8 +1,8 @@
 """Spec-Bench: answers with the tokens that each step appended.
 
-Source: Spec-Bench fd2c1cd7, evaluation/eval.py: `accept_lengths` has a + 1 for each step, over all turns of a choice. How many were drafted stands
-nowhere, so there are no blocks. Steps without a draft have an entry of 1, too, and so has every step of the baseline. EAGLE and PLD take tokens behind
-the end of the output off the last entry; other methods do not.
+Source: Spec-Bench fd2c1cd7, evaluation/eval.py: `accept_lengths` has a + 1 for each step, over all turns of a choice. How many were drafted
+stands nowhere, so there are no blocks. Steps without a draft have an entry of 1, too, and so has every step of the baseline. EAGLE and PLD take
+tokens behind the end of the output off the last entry; other methods do not.
 """
 
 from __future__ import annotations

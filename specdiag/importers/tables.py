@@ -1,0 +1,46 @@
+"""Tables: CSV with a header, read by the rules of the csv module, so that a quoted name may hold commas and line ends."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from specdiag.importers.interface import Trouble
+from specdiag.importers.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row by the names of its columns, and the line on which it ends."""
+
+    number: int
+    fields: dict[str, str]
+
+
+def table(source: Source, *needed: str) -> Iterator[Line | Trouble]:
+    """The rows below a header that has these columns. Another such header, of a file that was put behind, is a header again."""
+    at = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal at
+        for number, line in source.rows():
+            at = number
+            yield line.replace("\0", "") + "\n"
+
+    rows, header = csv.reader(lines()), list[str]()
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            yield Trouble(at, "report_unreadable", str(error))
+            continue
+        if row is None:
+            return
+        cells = [cell.strip().lstrip("\ufeff") for cell in row]
+        if set(needed) <= set(cells):
+            header = cells
+        elif header and len(cells) == len(header):
+            yield Line(at, dict(zip(header, cells, strict=True)))
+        elif header and any(cells):
+            yield Trouble(at, "report_unreadable", f"{len(cells)} columns, {len(header)} in the header")
