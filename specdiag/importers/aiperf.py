@@ -80,6 +80,9 @@ def _contradiction(
         return f"the histogram has {number} rounds, num_spec_steps {event.rounds}"
     if (number := accepted(histogram)) != event.accepted:
         return f"the histogram has {number} accepted tokens, num_accepted_draft_tokens {event.accepted}"
+    longest = max((length for length, rounds in histogram.items() if rounds), default=0)
+    if event.max_draft_tokens is not None and longest > event.max_draft_tokens:
+        return f"the histogram has rounds of {longest} accepted tokens, num_spec_tokens is {event.max_draft_tokens}"
     for steps, whole, what in ((taken, event.accepted, "accepted"), (drafted, event.proposed, "drafted")):
         if steps is not None and (len(steps), sum(steps)) != (event.rounds, whole):
             return f"{sum(steps)} {what} in {len(steps)} steps, {whole} in {event.rounds} in all"

@@ -1,9 +1,10 @@
 """NVIDIA Model-Optimizer: acceptance_rate.json of its benchmark of speculative decoding (specdec_bench, SPEED-Bench).
 
-Source: Model-Optimizer a2fbac7b, examples/specdec_bench/specdec_bench/metrics/. It counts tokens by chunk of the stream: a chunk of k tokens is a
-round of k - 1 accepted drafts, as long as no chunks were joined. The chunk of prefill is one of a single token, and stands among them: as many as
-there were turns are taken off the rounds. `Request_AL` has turns one by one, but for the variants of SpecBench and MT-Bench, which give questions only
-and leave open how many turns they had, and whether the ends of a turn were taken off. The first releases (`Request_AR`) took them off always.
+Source: Model-Optimizer a2fbac7b, examples/specdec_bench/specdec_bench/metrics/. It counts tokens by chunk of the stream: a chunk of k tokens is
+a round of k - 1 accepted drafts, as long as no chunks were joined. The chunk of prefill is one of a single token, and stands among them: as many
+as there were turns are taken off the rounds. `Request_AL` has turns one by one, but for the variants of SpecBench and MT-Bench, which give
+questions only and leave open how many turns they had, and whether the ends of a turn were taken off. The first releases (`Request_AR`) took them
+off always.
 """
 
 from __future__ import annotations

@@ -49,6 +49,9 @@ def _subset(row: Line, rounds: int, proposed: int, accepted: int) -> Iterator[Ou
     rates = [*takewhile(bool, (row.fields.get(f"{_POSITION}{i}", "") for i in range(len(row.fields))))]
     survivors = [_survivors(rate, rounds) for rate in rates]
     reached = [number for number in survivors if number is not None]
+    if not row.ended and not (reached and len(reached) == len(survivors) and sum(reached) == accepted):
+        yield Trouble(row.number, "report_unreadable", "the last row has no line end: it may have been cut in a number")
+        return
     printed = {"acceptance_length": row.fields.get("acceptance_length", "")}
     if len(reached) < len(survivors):  # rounded by somebody: they say something, but no counts
         reached = []

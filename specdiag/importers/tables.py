@@ -12,21 +12,27 @@ from specdiag.importers.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row by the names of its columns, and the line on which it ends."""
+    """A row by the names of its columns, the line on which it ends, and whether a line end stands behind it: else it may have been cut."""
 
     number: int
     fields: dict[str, str]
+    ended: bool
 
 
 def table(source: Source, *needed: str) -> Iterator[Line | Trouble]:
     """The rows below a header that has these columns. Another such header, of a file that was put behind, is a header again."""
-    at = 0
+    at, ended = 0, True
 
     def lines() -> Iterator[str]:
-        nonlocal at
-        for number, line in source.rows():
-            at = number
-            yield line.replace("\0", "") + "\n"
+        nonlocal at, ended
+        for start, data, _ in source.chunks():
+            *whole, rest = data.replace(b"\0", b"").split(b"\n")
+            for line in whole:
+                at, start = start, start + 1
+                yield line.decode(errors="replace") + "\n"
+            if rest:
+                at, ended = start, False
+                yield rest.decode(errors="replace")
 
     rows, header = csv.reader(lines()), list[str]()
     while True:
@@ -41,6 +47,6 @@ def table(source: Source, *needed: str) -> Iterator[Line | Trouble]:
         if set(needed) <= set(cells):
             header = cells
         elif header and len(cells) == len(header):
-            yield Line(at, dict(zip(header, cells, strict=True)))
+            yield Line(at, dict(zip(header, cells, strict=True)), ended)
         elif header and any(cells):
             yield Trouble(at, "report_unreadable", f"{len(cells)} columns, {len(header)} in the header")
