@@ -13,7 +13,7 @@ from typing import Any
 
 from specdiag.importers.averages import mean_of_means
 from specdiag.importers.fields import count, counts, number_text, record, text
-from specdiag.importers.histogram import MOST_DRAFTS, accepted, one_by_one, reached, sparse
+from specdiag.importers.histogram import MOST_DRAFTS, FirstRounds, accepted, one_by_one, reached, sparse
 from specdiag.importers.identities import readings, told
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
 from specdiag.importers.source import Source
@@ -30,15 +30,19 @@ _SHARES = ("spec_decode_accepted_per_verified",)
 
 def read_profile(source: Source) -> Iterator[Output]:
     """A tally for each request; before it, where they are there, its rounds."""
+    first = FirstRounds()
     for line, value in source.values():
         whole = record(value)
         found, metadata = whole.get("spec_decode_acceptance"), record(whole.get("metadata"))
         if isinstance(found, dict) and not whole.get("error") and metadata.get("benchmark_phase") != "warmup":
             name = text(metadata.get("x_request_id")) or f"line-{line}"
-            yield from _request(line, name, found, record(whole.get("metrics")))
+            yield from _request(line, name, found, record(whole.get("metrics")), first)
+    yield from first.told()
 
 
-def _request(line: int, name: str, found: dict[str, Any], metrics: dict[str, Any]) -> Iterator[Output]:
+def _request(
+    line: int, name: str, found: dict[str, Any], metrics: dict[str, Any], first: FirstRounds
+) -> Iterator[Output]:
     rounds, taken, proposed = (count(found.get(key)) for key in _NUMBERS)
     histogram = sparse(found.get("acceptance_histogram"))
     if rounds is None or taken is None or proposed is None or histogram is None:
@@ -65,9 +69,10 @@ def _request(line: int, name: str, found: dict[str, Any], metrics: dict[str, Any
     said = [Trouble(line, "not_counts", wrong)] if wrong else [*readings(line, event)]
     if not any(trouble.code == "not_counts" for trouble in said):
         if steps[0] and steps[1]:
-            yield from (
-                Found(line, part) for part in one_by_one(name, DRAFTER, zip(*steps, strict=True), start=1)
-            )  # behind the token that prefill samples
+            pairs = [*zip(steps[0], steps[1], strict=True)]
+            first.add(line, pairs, most or 0)
+            # Behind the token that prefill samples.
+            yield from (Found(line, part) for part in one_by_one(name, DRAFTER, pairs, start=1))
         yield Found(line, event)
     yield from said
 

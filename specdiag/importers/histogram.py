@@ -1,16 +1,19 @@
-"""Rounds by how many drafts they accepted, and rounds one by one, as several tools write them."""
+"""Rounds by how many drafts they accepted, and rounds one by one, as vLLM and those who copy its records write them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from specdiag.importers.fields import count, digits
+from specdiag.importers.interface import Trouble
 from specdiag.trace.events import Next, Proposal, Verdict
 
 MOST_DRAFTS = 1024  # of one round: what says more is no count of rounds
+SEVERAL = 3  # requests, from which on their first rounds are worth a word
 
 
 def sparse(value: Any) -> dict[int, int] | None:
@@ -47,3 +50,34 @@ def one_by_one(
         own = Next(-1, "bonus" if kept == drafted else "correction")
         yield Verdict(proposal=name, request=request, round=number, accepted=kept, next=own)
         start += kept + 1
+
+
+@dataclass(slots=True)
+class FirstRounds:
+    """Of the requests with their rounds: how many began with a full block of which nothing was accepted, and the same of their other rounds. vLLM may
+    have judged placeholders there, after a hand-over from prefill (vllm#50518)."""
+
+    requests: int = 0
+    empty: int = 0
+    rounds: int = 0
+    empty_rounds: int = 0
+    line: int = 0
+
+    def add(self, line: int, steps: list[tuple[int, int]], most: int) -> None:
+        """The (accepted, drafted) of one request, and the length of a full block."""
+        if len(steps) < 2:
+            return
+        self.line = self.line or line
+        self.requests += 1
+        self.empty += steps[0] == (0, most)
+        self.rounds += len(steps) - 1
+        self.empty_rounds += sum(accepted == 0 for accepted, _ in steps[1:])
+
+    def told(self) -> Iterator[Trouble]:
+        """A word, where nearly all began so, and their other rounds did not go so."""
+        if self.requests >= SEVERAL and 10 * self.empty >= 9 * self.requests and 2 * self.empty_rounds <= self.rounds:
+            yield Trouble(
+                self.line,
+                "padded_rounds",
+                f"the first round of {self.empty} of {self.requests} requests, against {self.empty_rounds} of their {self.rounds} others",
+            )

@@ -127,6 +127,15 @@ def test_figures_of_real_threads() -> None:
     assert not notes.counts
 
 
+def test_padded_first_rounds() -> None:
+    """Requests that all begin with a full block of which nothing was accepted, and do not go on so."""
+    padded = acceptance(
+        {0: 1, 2: 2, 3: 1}, 12, completion_tokens=12, per_step_accepted=[0, 2, 3, 2], per_step_drafted=[3] * 4
+    )
+    _, notes = imported("".join(line(padded, f"r{i}") for i in range(5)), NAME)
+    assert noted(notes, "padded_rounds") == ["the first round of 5 of 5 requests, against 0 of their 15 others"]
+
+
 def test_warm_up_and_failures_do_not_count() -> None:
     """AIPerf leaves them out of its aggregates, too."""
     text = line(DETAILED, "w", "warmup") + line(DETAILED, "e", error={"code": 500}) + PROFILE

@@ -37,8 +37,8 @@ def _by(engine: str, name: str, requests: Iterable[TallyEvent]) -> Fraction:
     if figure.per == "request":
         values = [_value(figure, one) for one in counts]
         return sum(values, Fraction()) / len(values)
-    whole = Counts(*(sum(getattr(one, symbol) or 0 for one in counts) for symbol in "ARDG"))
-    return _value(figure, whole)
+    accepted, rounds, output = (sum(getattr(one, symbol) or 0 for one in counts) for symbol in "ARG")
+    return _value(figure, Counts(A=accepted, R=rounds, G=output))
 
 
 def _value(figure: Figure, counts: Counts) -> Fraction:

@@ -141,7 +141,10 @@ def test_bench_of_several_settings() -> None:
     runs = [(3, 1, 4, 1.86), (3, 3, 8, 2.20), (7, 4, 16, 2.52), (8, 8, 60, 3.2)]
     whole = {
         "model": "m",
-        "mtbench": [run(*setting, metric(1000, 500) | {"accept_length": length}) for *setting, length in runs],
+        "mtbench": [
+            run(steps, topk, verified, metric(1000, 500) | {"accept_length": length})
+            for steps, topk, verified, length in runs
+        ],
     }
     events, _ = imported(json.dumps(whole, indent=4), "specforge/bench")
     found = [event for event in events if isinstance(event, TallyEvent)]
