@@ -42,6 +42,7 @@ def collect(inputs: list[str], options: Options, progress: Callable[[int], None]
         strict=options.strict,
         by_branch="branch" in kept_apart,
         by_trace=any(d != "branch" for d in kept_apart),
+        shapes=bool(options.engines),
     )
     assembler = Assembler(task, Slices(kept_apart))
     names = expand(inputs)

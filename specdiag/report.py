@@ -259,6 +259,30 @@ class Requests(msgspec.Struct, frozen=True):
     repeats: int
 
 
+class EngineFigure(msgspec.Struct, frozen=True):
+    """A figure as an engine would give it. `family`: `length`, `rate`, `reach` or `hazard` (the last two by position, from 1); `formula` over the
+    symbols of docs/definitions.md; `counts_in`: what goes into it that does not go into others of its family; `where`: where the engine has it."""
+
+    name: str
+    family: Literal["length", "rate", "reach", "hazard"]
+    position: int
+    unit: Literal["", "%"]
+    formula: str
+    counts_in: list[str]
+    where: str
+    rate: Rate
+
+
+class EngineView(msgspec.Struct, frozen=True):
+    """The same rounds under the definitions of one engine. `of`: which rounds or counts; `assumes`: what was taken where the log does not say."""
+
+    engine: str
+    title: str
+    of: str
+    figures: list[EngineFigure]
+    assumes: list[str]
+
+
 class Report(msgspec.Struct, frozen=True):
     """Everything that `specdiag analyze` found."""
 
@@ -287,3 +311,4 @@ class Report(msgspec.Struct, frozen=True):
     integrity: list[Integrity]
     skipped: list[Skipped]
     definitions: dict[str, str]
+    engines: list[EngineView] = []

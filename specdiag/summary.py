@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from specdiag.engines.catalogue import ENGINES
 from specdiag.errors import IN_A_SENTENCE, UsageError, cut, shown
 from specdiag.measure import scope as scoping
+from specdiag.measure.as_engines import engine_views
 from specdiag.measure.blame import MAX_BLAMED, blame
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
@@ -38,6 +40,7 @@ from specdiag.trace.notes import CATALOGUE, KEPT_PLACES, Notes
 from specdiag.version import __version__
 
 DIMENSIONS = ("drafter", "position", "branch", "label")
+ALL_ENGINES = "all"
 MAX_REPLICATES = 10_000
 MAX_LISTED = 1000  # drafters with an entry of their own, those that proposed most first
 MAX_IDLE = 100  # drafters that a header declares, without a block or a count, with an entry of their own
@@ -46,7 +49,8 @@ MAX_IDLE = 100  # drafters that a header declares, without a block or a count, w
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to analyze. `by`: dimensions of the slices (`drafter`, `position`, `branch`, `label`, `label:NAME`). `format`: what the inputs are
-    (an importer, an engine, or `specdiag`), where they are not to tell it themselves."""
+    (an importer, an engine, or `specdiag`), where they are not to tell it themselves. `engines`: whose definitions to
+    give the figures under, too."""
 
     strict: bool = False
     replicates: int = 200
@@ -55,6 +59,7 @@ class Options:
     by: tuple[str, ...] = ()
     jobs: int = 1
     format: str | None = None
+    engines: tuple[str, ...] = ()
 
     def checked(self) -> Options:
         """Itself; UsageError where an option cannot be."""
@@ -68,6 +73,11 @@ class Options:
             raise UsageError(f"{self.replicates} replicates", f"Choose 0 (no intervals) to {MAX_REPLICATES}.")
         if not 0 < self.level <= 0.9999:
             raise UsageError(f"a level of {self.level}", "Choose a share above 0 and up to 0.9999, such as 0.95.")
+        for name in self.engines:
+            if name not in ENGINES and name != ALL_ENGINES:
+                raise UsageError(
+                    f"--as {shown(name)}: no such engine", f"Choose from {', '.join(ENGINES)}; or {ALL_ENGINES}."
+                )
         if self.jobs < 1:
             raise UsageError(f"{self.jobs} jobs", "Choose 1 or more.")
         return self
@@ -128,7 +138,20 @@ def summarize(collected: Collected, options: Options) -> Report:
             *_not_listed(collected.tally, len(idle), blamed, tables, options),
         ],
         definitions=DEFINITIONS,
+        engines=engine_views(
+            tuple(ENGINES) if ALL_ENGINES in options.engines else tuple(dict.fromkeys(options.engines)),
+            tables,
+            means,
+            collected.tally,
+            _full_block(active, known),
+        ),
     )
+
+
+def _full_block(active: list[str], known: dict[str, scoping.Declared]) -> int | None:
+    """Drafts of a full block, where there is one drafter and the header says how many it makes."""
+    info = known[active[0]].info if len(active) == 1 and active[0] in known else None
+    return info.max_draft_tokens if info else None
 
 
 def _busiest(tables: Tables) -> list[str]:

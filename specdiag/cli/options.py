@@ -88,6 +88,15 @@ class Analyze:
             "--by", metavar="DIMENSIONS", help="Slices, comma-separated: drafter, position, branch, label, label:NAME."
         ),
     ]
+    engines = Annotated[
+        list[str] | None,
+        typer.Option(
+            "--as",
+            metavar="ENGINE",
+            help="Show the figures under an engine's definitions, too; once for each (vllm, sglang, ...), or all.",
+            show_default=False,
+        ),
+    ]
     strict = Annotated[
         bool | None,
         typer.Option(

@@ -7,16 +7,35 @@ from specdiag.engines import (
     benchmarks,
     exllama,
     fastdeploy,
+    llama_cpp,
     lm_studio,
     lmdeploy,
     mistralrs,
     mlc,
     mlx,
     mlx_vlm,
+    sglang,
     tgi,
+    trtllm,
     vllm,
 )
 from specdiag.engines.definitions import Engine
 
-MODULES = (atom, benchmarks, exllama, fastdeploy, lm_studio, lmdeploy, mistralrs, mlc, mlx, mlx_vlm, tgi, vllm)
+MODULES = (
+    atom,
+    benchmarks,
+    exllama,
+    fastdeploy,
+    llama_cpp,
+    lm_studio,
+    lmdeploy,
+    mistralrs,
+    mlc,
+    mlx,
+    mlx_vlm,
+    sglang,
+    tgi,
+    trtllm,
+    vllm,
+)
 ENGINES: dict[str, Engine] = {engine.id: engine for module in MODULES for engine in module.ENGINES}

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 Family = Literal["length", "rate", "reach", "hazard"]
 """`reach`: S_i / R; `hazard`: S_i / S_(i-1), with S_0 = R; of these two there is one figure for each position."""
@@ -25,13 +24,14 @@ SYMBOLS = {
     "K": "the length of a full block",
     "n": "the number of requests",
     "M": "matches behind a refusal",
+    "F": "rounds accepted in full",
     "S": "rounds by accepted tokens",
 }
 
-_OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
 }
 
 
@@ -46,6 +46,7 @@ class Counts:
     K: int | None = None
     n: int | None = None
     M: int | None = None
+    F: int | None = None
     S: tuple[int, ...] | None = None
 
 
@@ -53,13 +54,13 @@ class Counts:
 class Ratio:
     """The value of a figure, with what it was made of."""
 
-    numerator: Fraction
-    denominator: Fraction
+    numerator: int
+    denominator: int
 
     @property
     def value(self) -> Fraction:
         """Numerator / denominator."""
-        return self.numerator / self.denominator
+        return Fraction(self.numerator, self.denominator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,41 @@ class Figure:
         """The ratio for these counts; what is missing, where it cannot be formed. `position`, from 1: of `reach` and `hazard`."""
         if self.family in ("reach", "hazard"):
             return _at(self.family, counts, position)
+        known = {name: getattr(counts, name) for name in SYMBOLS}
         try:
-            top, bottom = evaluate(self.top, counts), evaluate(self.bottom, counts)
+            top, bottom = evaluate(self.top, known), evaluate(self.bottom, known)
         except LookupError as missing:
             return f"{SYMBOLS[missing.args[0]]} not known"
         return Ratio(top, bottom) if bottom else "its denominator is 0"
+
+    def counts_in(self, prefill_token: bool) -> list[str]:
+        """What the figure counts that another of its family may not, in words. `prefill_token`: whether G holds the token of prefill."""
+        if self.family in ("reach", "hazard"):
+            return ["of all rounds" if self.family == "reach" else "of the rounds that came to the position"]
+        top, bottom = (set(_names(_parsed(side))) for side in (self.top, self.bottom))
+        said = {
+            "the verifier's own token": {"A", "R"} <= top or "G" in top,
+            "the token of prefill": ("G" in top and prefill_token) or "n" in top,
+            "prefill as a round": "n" in bottom and "R" in bottom,
+            "drafts that match behind a refusal": "M" in top,
+            "every block as a full one": "K" in bottom,
+            "drafts and the verifier's own tokens as denominator": {"D", "R"} <= bottom,
+            "output tokens as denominator": bottom == {"G"} or {"A", "R"} <= bottom,
+            "replayed rounds once more": "F" in top,
+            "each request alike": self.per == "request",
+        }
+        return [words for words, holds in said.items() if holds] or ["accepted drafts alone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How an engine counts a round. `draftless`: whether one without a draft is a round; `padding`: whether one of placeholders is; `stop`: which
+    accepted drafts count in a round that ends the output: those before the stop is looked for, those that are kept, those before the token that
+    ends it and no refused one (ExLlama), or the kept tokens less one (Hugging Face)."""
+
+    draftless: bool = False
+    padding: bool = False
+    stop: Literal["before", "kept", "exllama", "less_one"] = "before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +134,16 @@ class Engine:
     figures: tuple[Figure, ...]
     prefill_token: bool = True
     source: str = ""
+    counting: Counting = Counting()
 
     def figure(self, name: str) -> Figure | None:
         """The figure of this name."""
         return next((figure for figure in self.figures if figure.name == name), None)
 
 
-def evaluate(formula: str, counts: Counts) -> Fraction:
-    """A sum of products of symbols and numbers; LookupError names the first symbol that is not known."""
-    return _value(_parsed(formula), counts)
+def evaluate(formula: str, known: Mapping[str, Any]) -> Any:
+    """A sum of products of symbols and whole numbers, over numbers or arrays of them; LookupError names the first symbol that is not known."""
+    return _value(_parsed(formula), known)
 
 
 @functools.cache
@@ -119,16 +151,20 @@ def _parsed(formula: str) -> ast.expr:
     return ast.parse(formula, mode="eval").body
 
 
-def _value(node: ast.expr, counts: Counts) -> Fraction:
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_value(node.left, counts), _value(node.right, counts))
+        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
     if isinstance(node, ast.Constant):
-        return Fraction(str(node.value))
+        return node.value
     assert isinstance(node, ast.Name)
-    value = getattr(counts, node.id)
+    value = known.get(node.id)
     if value is None:
         raise LookupError(node.id)
-    return Fraction(value)
+    return value
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
 
 
 def _at(family: Family, counts: Counts, position: int) -> Ratio | str:
@@ -138,7 +174,7 @@ def _at(family: Family, counts: Counts, position: int) -> Ratio | str:
     if not 1 <= position < len(survivors):
         return "no round came that far"
     below = survivors[position - 1] if family == "hazard" else counts.R
-    return Ratio(Fraction(survivors[position]), Fraction(below)) if below else "its denominator is 0"
+    return Ratio(survivors[position], below) if below else "its denominator is 0"
 
 
 def _side(formula: str) -> str:

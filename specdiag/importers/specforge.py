@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from specdiag.importers.averages import mean_of_means
 from specdiag.importers.fields import count, number_text, record, text
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
+from specdiag.importers.ratios import Ratios
 from specdiag.importers.source import Source
 from specdiag.trace.consistency import counts_of
 from specdiag.trace.events import SCHEMA, DrafterInfo, TallyEvent, Trace, VerifierInfo
@@ -62,8 +63,10 @@ def read_bench(source: Source) -> Iterator[Output]:
             drafters = [DrafterInfo(ids[s], model=model, max_draft_tokens=s.most) for s in settings]
             yield Found(line, Trace(schema=SCHEMA, drafters=drafters))
             begun = True
+        alone: dict[str, Ratios] = {}
         for name, setting, metric in found:
-            yield from _measured(line, ids[setting], name, setting, metric)
+            yield from _measured(line, ids[setting], name, setting, metric, alone)
+        yield from _alone(alone)
 
 
 def _runs(whole: dict[str, Any]) -> Iterator[tuple[str, _Setting, dict[str, Any]]]:
@@ -77,13 +80,18 @@ def _runs(whole: dict[str, Any]) -> Iterator[tuple[str, _Setting, dict[str, Any]
                     yield name, _Setting.of(record(run)), record(metric)
 
 
-def _measured(line: int, drafter: str, name: str, setting: _Setting, metric: dict[str, Any]) -> Iterator[Output]:
+def _measured(
+    line: int, drafter: str, name: str, setting: _Setting, metric: dict[str, Any], alone: dict[str, Ratios]
+) -> Iterator[Output]:
     length = metric["accept_length"]
     output = _whole(metric.get("output_throughput"), metric.get("latency"))
     rounds = None if output is None else _denominator(output, length)
     if length < 1:
         yield Trouble(line, "not_counts", f"{name}: accept_length {length}, and each round gives a token")
         return
+    printed = None if rounds else {"accept_length": number_text(length) or ""}
+    if printed:
+        alone.setdefault(drafter, Ratios()).add(line, printed)
     yield Found(
         line,
         TallyEvent(
@@ -94,7 +102,7 @@ def _measured(line: int, drafter: str, name: str, setting: _Setting, metric: dic
             completion_tokens=output,
             max_draft_tokens=setting.most,
             definitions="specforge",
-            printed=None if rounds else {"accept_length": number_text(length) or ""},
+            printed=printed,
         ),
     )
 
@@ -116,6 +124,12 @@ def _denominator(output: int, length: float) -> int | None:
 
 def _is(value: float, printed: float) -> bool:
     return abs(value - printed) <= _EXACT * abs(printed)
+
+
+def _alone(ratios: dict[str, Ratios]) -> Iterator[Output]:
+    """A word on the lengths of each drafter that have no counts beside them."""
+    for drafter, found in ratios.items():
+        yield from (trouble._replace(text=f"{drafter}: {trouble.text}") for trouble in found.said())
 
 
 def read_counts(source: Source) -> Iterator[Output]:
@@ -180,7 +194,10 @@ def read_bundle(source: Source) -> Iterator[Output]:
             drafters = [DrafterInfo(name, model=name) for spellings in names.values() for name in spellings]
             yield Found(line, Trace(schema=SCHEMA, drafters=drafters, verifier=only))
             begun = True
+        alone: dict[str, Ratios] = {}
         for verifier, benchmark, setting, name, length in rows:
+            printed = {"accept_length": length}
+            alone.setdefault(name, Ratios()).add(line, printed)
             yield Found(
                 line,
                 TallyEvent(
@@ -189,9 +206,10 @@ def read_bundle(source: Source) -> Iterator[Output]:
                     window="interval",
                     max_draft_tokens=setting.most,
                     definitions="specforge",
-                    printed={"accept_length": length},
+                    printed=printed,
                 ),
             )
+        yield from _alone(alone)
         for spellings in names.values():
             if len(spellings) > 1:
                 yield Trouble(line, "drafter_respelled", " and ".join(spellings))

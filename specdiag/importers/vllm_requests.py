@@ -27,7 +27,7 @@ WRAPPED = (
     ("body",),
 )  # a response as the batch runner, or a log of requests, writes it
 _OURS = re.compile(rb'"speculative_decoding"\s*:\s*(?:null|\{)')
-_COUNTED = re.compile(rb'"(?:num_spec_steps|acceptance_histogram)"')
+_COUNTED = re.compile(rb'"num_accepted_draft_tokens"')  # the other names are TensorRT-LLM's, too
 
 
 @dataclass(slots=True)

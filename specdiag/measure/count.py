@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specdiag.measure.contributions import Contributions, Held
+from specdiag.measure.shapes import add_shapes
 from specdiag.measure.tally import (
     FIRST_OF_ROUND,
     INDEPENDENT,
@@ -46,9 +47,11 @@ def count(
     slice_of: SliceOf | None = None,
     by_ratio: Callable[[int], bool] = lambda _: True,
     held: Held | None = None,
+    shapes: bool = False,
 ) -> tuple[Tally, Notes]:
     """Tally of the settled rounds of this ledger, and what was wrong with their numbers. `by_ratio`: epoch → whether its verdicts are
-    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally."""
+    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally. `shapes`: count rounds
+    as engines see them, too."""
     tally, notes = Tally(how.replicates), ledger.notes()
     rows = ledger.settled
     if not len(rows):
@@ -63,6 +66,10 @@ def count(
         counter.bytes()
         counter.times()
         counter.per_request()
+        if shapes:
+            add_shapes(
+                ledger, rows, requests, of_row, counter.contributions, tally, _classes, (counter.slices, counter.slice)
+            )
         if held is None:
             counter.contributions.into(tally)
         else:

@@ -18,6 +18,7 @@ from specdiag.measure.tally import (
     GatedKind,
     Key,
     RoundKind,
+    ShapeKind,
     SumKind,
     Tally,
 )
@@ -127,6 +128,9 @@ class Tables:
             tally.counts[:, [tally.number[key] for key in kinds]],
             np.array([0 if at == NONE else tally.counts[0, at] for at in gated], np.int64),
         )
+        self.shapes: dict[ShapeKind, Row] = {
+            key: tally.counts[:, tally.number[key]] for key in by_type.get(ShapeKind, [])
+        }
         self._rounds = {key: tally.counts[:, tally.number[key]] for key in by_type.get(RoundKind, [])}
         self._counts = {key: tally.counts[:, tally.number[key]] for key in by_type.get(CountKind, [])}
         self._sums: dict[str, dict[str, dict[SumKind, Row]]] = {}  # by what is summed, and whose

@@ -71,6 +71,19 @@ class RoundKind(NamedTuple):
     verifier_token: bool
 
 
+class ShapeKind(NamedTuple):
+    """Rounds that are alike to an engine (see shapes.py). `own`: whether the verifier's own token is logged as output; `stop`: index into STOPS,
+    refusals aside; `matched`: -1 where it is not known."""
+
+    slice: tuple[str, ...]
+    drafts: int
+    accepted: int
+    kept: int
+    own: int
+    stop: int
+    matched: int
+
+
 class SumKind(NamedTuple):
     """A sum over blocks or rounds: `name` says of what."""
 
@@ -97,7 +110,7 @@ class EngineKind(NamedTuple):
     position: int = 0
 
 
-Key = BlockKind | GatedKind | RoundKind | SumKind | CountKind
+Key = BlockKind | GatedKind | RoundKind | ShapeKind | SumKind | CountKind
 Column = tuple[str, str, str]
 """What a request's count is of, whose (`drafter`, `shared`, or nobody's), and the drafter: apart, since a drafter may have any name."""
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from specdiag.render import console_drafters as drafters
 from specdiag.render import console_notes as notes
 from specdiag.render import console_shared as together
+from specdiag.render.console_as import as_engines
 from specdiag.render.figures import count, counted
 from specdiag.render.layout import NARROWEST, Face, paragraph
 from specdiag.render.prose import few, formats, requests
@@ -102,6 +103,7 @@ SECTIONS: tuple[Section, ...] = (
     scope,
     drafters.drafter_table,
     drafters.engine_counts,
+    as_engines,
     together.shared,
     together.blame,
     together.marginal,

@@ -28,6 +28,7 @@ from specdiag.render.choice import (
 )
 from specdiag.render.figures import count, counted, interval
 from specdiag.render.heat import heat
+from specdiag.render.markdown_as import as_engines
 from specdiag.render.markdown_parts import (
     LONGEST,
     SHORT,
@@ -55,6 +56,7 @@ def render(report: Report) -> str:
         *_blame(report),
         *_marginal(report),
         *_activity(report),
+        *as_engines(report),
         *_slices(report),
         *_trust(report),
         *fold("Per position, all rounds, definitions", [*_curves(report), *_output(report), *_definitions(report)]),

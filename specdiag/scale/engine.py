@@ -22,7 +22,7 @@ class EngineCounts:
             return
         key = (event.source or "", event.drafter)
         before = self.running.get(key)
-        if before is not None and (event.proposed or 0) < (before.proposed or 0):
+        if before is not None and _fell(before, event):
             self._sum(before)
         self.running[key] = event
 
@@ -39,3 +39,9 @@ class EngineCounts:
         for event in self.running.values():
             self._sum(event)
         tally.add_engine(self.total)
+
+
+def _fell(before: TallyEvent, after: TallyEvent) -> bool:
+    """Whether a counter is lower than it was: not every engine counts proposals. One that is no longer there says nothing."""
+    pairs = ((getattr(before, name), getattr(after, name)) for name in COUNTERS)
+    return any(then is not None and now is not None and now < then for then, now in pairs)

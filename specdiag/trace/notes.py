@@ -72,6 +72,7 @@ CATALOGUE: dict[str, Kind] = {
     "counter_reset": Kind("info", "lifetime counter that fell", "the engine was started again: a new window begins"),
     "definition_told": Kind("info", "layout that two releases print with different meanings", "which one it is follows from its own numbers"),
     "definition_open": Kind("info", "layout that two releases print with different meanings, and numbers that fit both", "the counts are the same under either"),
+    "ratios_alone": Kind("info", "ratios that an engine printed without counts", "they are kept as printed, and no figure is made of them: read an input that has counts (docs/importing.md)"),
     "verdict_before_proposal": Kind("info", "verdict stands before its proposal", "they are joined all the same"),
     "proposal_orphan": Kind("info", "proposal without a verdict", "its tokens count as unjudged unless its chain says more"),
     "duplicate_line": Kind("info", "event logged more than once", "let one rank log; it counts once"),

@@ -196,6 +196,7 @@ def test_bundle() -> None:
     assert first.source == "Verifier-8B, gsm8k, batch 8, steps 3, topk 1, verified 4"
     assert (second.drafter, second.max_draft_tokens) == ("org/Draft-Specforge", 5)
     assert noted(notes, "drafter_respelled") == ["org/Draft-Spec for ge and org/Draft-Specforge"]
+    assert noted(notes, "ratios_alone")[1] == "org/Draft-Specforge: 1 interval: accept_length 3.01"
 
 
 @pytest.mark.skipif(not SHARED, reason="SPECDIAG_SHARED_DATA names no folder")
