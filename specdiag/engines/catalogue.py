@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specdiag.engines import (
     atom,
+    benchmarks,
     exllama,
     fastdeploy,
     llama_cpp,
@@ -23,6 +24,7 @@ from specdiag.engines.definitions import Engine
 
 MODULES = (
     atom,
+    benchmarks,
     exllama,
     fastdeploy,
     llama_cpp,

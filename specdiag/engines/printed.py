@@ -67,6 +67,8 @@ def differing(definitions: str, printed: dict[str, str], counts: Counts) -> Iter
         ratio = figure.of(counts, position) if figure else ""
         if engine is None or figure is None or said is None or not isinstance(ratio, Ratio) or said.is_(ratio):
             continue
+        if figure.per == "request" and counts.n != 1:
+            continue  # a mean of means, which pooled counts cannot give: whoever read the file may know more
         sentence = f"{name} {text} printed, {_shown(ratio, figure)} by {figure.formula} = {ratio.numerator} / {ratio.denominator}"
         why = "; ".join(_explained(said, figure, position, counts, engine)) or "no definition known here gives it"
         yield Differs(name, f"{sentence}: {why}")

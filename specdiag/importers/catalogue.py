@@ -1,11 +1,14 @@
-"""Every importer there is. A new one is a module with its `IMPORTERS`, and two lines here."""
+"""Every importer there is. A new one is a module with its `IMPORTERS`, and a line here."""
 
 from __future__ import annotations
 
 from specdiag.importers import (
+    aiperf,
     atom,
+    eagle,
     exllama,
     fastdeploy,
+    hf_bench,
     llama_cli,
     llama_forks,
     llama_log,
@@ -17,10 +20,14 @@ from specdiag.importers import (
     mlc,
     mlx,
     mlx_vlm,
+    model_optimizer,
     ollama,
     sglang_log,
     sglang_metrics,
     sglang_requests,
+    spec_bench,
+    specforge,
+    speculators,
     tgi,
     trtllm_metrics,
     trtllm_requests,
@@ -33,9 +40,12 @@ from specdiag.importers import (
 from specdiag.importers.interface import Importer
 
 ALL: tuple[Importer, ...] = (
+    *aiperf.IMPORTERS,
     *atom.IMPORTERS,
+    *eagle.IMPORTERS,
     *exllama.IMPORTERS,
     *fastdeploy.IMPORTERS,
+    *hf_bench.IMPORTERS,
     *llama_cli.IMPORTERS,
     *llama_forks.IMPORTERS,
     *llama_log.IMPORTERS,
@@ -47,10 +57,14 @@ ALL: tuple[Importer, ...] = (
     *mlc.IMPORTERS,
     *mlx.IMPORTERS,
     *mlx_vlm.IMPORTERS,
+    *model_optimizer.IMPORTERS,
     *ollama.IMPORTERS,
     *sglang_log.IMPORTERS,
     *sglang_metrics.IMPORTERS,
     *sglang_requests.IMPORTERS,
+    *spec_bench.IMPORTERS,
+    *specforge.IMPORTERS,
+    *speculators.IMPORTERS,
     *tgi.IMPORTERS,
     *trtllm_metrics.IMPORTERS,
     *trtllm_requests.IMPORTERS,

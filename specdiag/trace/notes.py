@@ -66,6 +66,8 @@ CATALOGUE: dict[str, Kind] = {
     "blocks_cut_short": Kind("info", "fewer proposed tokens than rounds of full length", "blocks were cut, or the drafter gave up early: per-position rates divide by all rounds all the same"),
     "padded_rounds": Kind("info", "rounds of full length that accepted nothing at all", "the engine may have judged placeholders (vLLM after a hand-over from prefill); leave them out before acceptance is compared"),
     "simulated_acceptance": Kind("info", "acceptance that steps from always to never", "is acceptance simulated (rejection_sample_method synthetic, SGLANG_SIMULATE_ACC_LEN)? Then it says nothing of the drafter"),
+    "no_drafter": Kind("info", "result file in which every step gave one token", "a run without a drafter is written so: leave it out before acceptance is compared"),
+    "drafter_respelled": Kind("info", "drafters whose names differ in spelling only", "they stand apart, as they are written; if they are one, give them one name"),
     "ranks_agree": Kind("info", "ranks of one engine that log the same rounds", "they count once"),
     "counter_reset": Kind("info", "lifetime counter that fell", "the engine was started again: a new window begins"),
     "definition_told": Kind("info", "layout that two releases print with different meanings", "which one it is follows from its own numbers"),

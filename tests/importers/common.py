@@ -27,6 +27,15 @@ def register(name: str, *texts: str) -> None:
     FIXTURES.setdefault(name, []).extend(texts)
 
 
+REFUSED: dict[str, list[str]] = {}
+"""By importer: inputs that it knows, and knows to hold nothing; reading them is an error that says so."""
+
+
+def refuse(name: str, *texts: str) -> None:
+    """Add inputs that an importer refuses."""
+    REFUSED.setdefault(name, []).extend(texts)
+
+
 def imported(text: str | bytes, name: str) -> tuple[list[Event], Notes]:
     """Events of an input, header first, and what was noted of it."""
     data = text.encode() if isinstance(text, str) else text
@@ -100,7 +109,7 @@ def all_fixtures() -> list[tuple[str, str]]:
     """(importer, clean input) of every importer, from the test modules of this folder."""
     folder = Path(__file__).parent
     for module in sorted(folder.glob("test_*.py")):
-        if "register(" in module.read_text(encoding="utf-8"):
+        if "register(" in module.read_text(encoding="utf-8") or "refuse(" in module.read_text(encoding="utf-8"):
             importlib.import_module(f"tests.importers.{module.stem}")
     return [(name, text) for name, texts in sorted(FIXTURES.items()) for text in texts]
 

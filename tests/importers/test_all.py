@@ -14,7 +14,7 @@ from specdiag.importers.registry import importers, opened
 from specdiag.report import NATIVE
 from tests.hostile.program import analyze
 from tests.hostile.program import specdiag as run
-from tests.importers.common import all_fixtures, damaged, imported, part_of, tallies, truncated
+from tests.importers.common import REFUSED, all_fixtures, damaged, imported, part_of, tallies, truncated
 
 EVERY = all_fixtures()
 over_all = pytest.mark.parametrize(("name", "text"), EVERY, ids=[f"{name}-{i}" for i, (name, _) in enumerate(EVERY)])
@@ -22,13 +22,22 @@ over_all = pytest.mark.parametrize(("name", "text"), EVERY, ids=[f"{name}-{i}" f
 
 def test_every_importer_has_a_clean_input() -> None:
     """What is registered is tested."""
-    assert {name for name, _ in EVERY} == set(importers())
+    assert {name for name, _ in EVERY} | set(REFUSED) == set(importers())
 
 
 @over_all
 def test_an_input_is_recognised_by_its_importer_alone(name: str, text: str) -> None:
     """A signature is unique."""
     assert [other for other, importer in importers().items() if importer.recognise(text.encode())] == [name]
+
+
+def test_what_is_refused_is_recognised_by_the_importer_that_refuses_it() -> None:
+    """An input that holds no counts at all ends in one error, whose advice says what would."""
+    for name, texts in REFUSED.items():
+        for text in texts:
+            assert [other for other, importer in importers().items() if importer.recognise(text.encode())] == [name]
+            with pytest.raises(InputError):
+                imported(text, name)
 
 
 @over_all

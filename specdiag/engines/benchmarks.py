@@ -1,0 +1,77 @@
+"""Benchmarks, each with its own figures of the engines that it drives.
+
+Source: AIPerf 0.13.0 (metrics/types/spec_decode_metrics.py); Spec-Bench fd2c1cd7 (evaluation/speed.py); EAGLE cb7e0841 and SafeAILab/EAGLE#153,
+#195; SpecForge a6b6b023 (benchmarks/benchmarker/utils.py, specforge/benchmarks/sglang.py); speculators c05b95b3; Model-Optimizer a2fbac7b
+(examples/specdec_bench/specdec_bench/metrics/acceptance_rate.py).
+"""
+
+from __future__ import annotations
+
+from specdiag.engines.definitions import Engine, Figure
+
+_RECORD = "`spec_decode_acceptance` of a record"
+_SUMMARY = "aggregate JSON, console"
+
+ENGINES = (
+    Engine(
+        "aiperf",
+        "AIPerf",
+        (
+            Figure("spec_decode_token_weighted_acceptance_length", "length", "A + R", "R", where=_SUMMARY),
+            Figure("spec_decode_acceptance_length", "length", "A + R", "R", per="request", where=_SUMMARY),
+            Figure("spec_decode_overall_draft_acceptance_rate", "rate", "A", "D", "%", where=_SUMMARY),
+            Figure("spec_decode_draft_acceptance_rate", "rate", "A", "D", "%", per="request", where=_SUMMARY),
+            Figure("spec_decode_accepted_per_verified", "rate", "A + R", "D + R", per="request", where=_SUMMARY),
+            Figure("mean_acceptance_length", "length", "A + R", "R", where=_RECORD),
+            Figure("draft_acceptance_rate", "rate", "A", "D", where=_RECORD),
+        ),
+    ),
+    Engine(
+        "spec-bench",
+        "Spec-Bench",
+        (Figure("#Mean accepted tokens", "length", "A + R", "R", where="speed.py, over all steps of all questions"),),
+        prefill_token=False,
+    ),
+    Engine(
+        "eagle",
+        "EAGLE, Medusa",
+        (
+            Figure("new_tokens / (idx + 1)", "length", "A + R", "R", where="sums over the answer file"),
+            Figure("mean of new_tokens / (idx + 1)", "length", "A + R", "R", per="request", where="mean over turns"),
+            Figure("new_tokens / idx", "length", "A + R", "R - n", where="where the last index is taken for a count"),
+        ),
+        prefill_token=False,
+    ),
+    Engine(
+        "specforge",
+        "SpecForge",
+        (Figure("accept_length", "length", "G", "R", where="bench_eagle3.py, reports of `specforge benchmark`"),),
+    ),
+    Engine(
+        "specforge-sglang",
+        "SpecForge, sglang.py",
+        (Figure("average_acceptance_length", "length", "G", "R", per="request", where="result JSON"),),
+    ),
+    Engine(
+        "speculators",
+        "speculators",
+        (
+            Figure("acceptance_length", "length", "A + R", "R", where="acceptance.csv"),
+            Figure("acceptance_at_pos", "reach", where="`acceptance_at_pos_0` and on of acceptance.csv"),
+        ),
+    ),
+    Engine(
+        "model-optimizer",
+        "Model-Optimizer",
+        (
+            Figure("Average_AL", "length", "A + R + n", "R + n", per="request", where="acceptance_rate.json"),
+            Figure("Request_AL", "length", "A + R + n", "R + n", where="acceptance_rate.json, of one turn"),
+        ),
+    ),
+    Engine(
+        "model-optimizer-trimmed",
+        "Model-Optimizer, first releases",
+        (Figure("Average_AR", "length", "A + R", "R", per="request", where="acceptance_rate.json"),),
+        prefill_token=False,
+    ),
+)
