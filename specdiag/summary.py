@@ -12,6 +12,7 @@ from specdiag.measure.as_engines import engine_views
 from specdiag.measure.blame import MAX_BLAMED, blame
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
+from specdiag.measure.engine_counts import engine_rates
 from specdiag.measure.intervals import FEW_REQUESTS, Rates
 from specdiag.measure.progress import consensus, output_rates, thrash, time
 from specdiag.measure.requests import RequestMeans
@@ -168,6 +169,7 @@ def _drafter(
     mine = tables.blocks.of_drafter(name)
     figures = views(tables, name, rates)
     figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
+    counted, window = engine_rates(tables.engine(name))
     return Drafter(
         id=name,
         declared=info is not None,
@@ -177,31 +179,9 @@ def _drafter(
         temperature=info.temperature if info else None,
         abstained=int(mine.total("one", ~mine.some)[0]),
         views=figures,
-        engine_counts=_engine_counts(tables.engine(name)),
+        engine_counts=counted,
+        engine_window=window,
     )
-
-
-def _engine_counts(windows: dict[str, dict[tuple[str, int], int]]) -> dict[str, Rate]:
-    """The counts of the window that covers most rounds: windows overlap, so they are not added."""
-    if not windows:
-        return {}
-    counts = max(windows.values(), key=lambda c: (c.get(("rounds", 0), 0), c.get(("proposed", 0), 0)))
-    proposed, accepted, rounds = (counts.get((name, 0)) for name in ("proposed", "accepted", "rounds"))
-    out = {
-        "engine_draft_acceptance": _of_counters("engine_draft_acceptance", accepted, proposed),
-        "engine_acceptance_length": _of_counters("engine_acceptance_length", accepted, rounds, 1.0),
-    }
-    reached = ((position, n) for (name, position), n in counts.items() if name == "reached")
-    out.update({f"engine_position_reach_{i}": _of_counters("engine_position_reach", n, rounds) for i, n in reached})
-    return out
-
-
-def _of_counters(name: str, top: int | None, bottom: int | None, offset: float = 0.0) -> Rate:
-    """A ratio of two counters, which may be larger than a number in an array or in a report."""
-    if top is None or not bottom:
-        return Rate(name, None, absent="the engine did not log these counts")
-    numerator, denominator = (n if n < 1 << 63 else float(n) for n in (top, bottom))
-    return Rate(name, float(f"{top / bottom + offset:.12g}"), numerator, denominator)
 
 
 def _pooled(tables: Tables, rates: Rates, means: RequestMeans) -> dict[str, Rate]:

@@ -83,6 +83,13 @@ class Figure:
         ratio = plain.get(self.family) or f"{_side(self.top)} / {_side(self.bottom)}"
         return f"mean over requests of {ratio}" if self.per == "request" else ratio
 
+    @property
+    def symbols(self) -> set[str]:
+        """The counts that it is made of."""
+        if self.family in ("reach", "hazard"):
+            return {"R", "S"}
+        return {name for side in (self.top, self.bottom) for name in _names(_parsed(side))}
+
     def of(self, counts: Counts, position: int = 0) -> Ratio | str:
         """The ratio for these counts; what is missing, where it cannot be formed. `position`, from 1: of `reach` and `hazard`."""
         if self.family in ("reach", "hazard"):

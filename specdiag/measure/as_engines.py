@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specdiag.engines.catalogue import ENGINES
-from specdiag.engines.definitions import SYMBOLS, Counting, Counts, Engine, Figure, Ratio, evaluate
+from specdiag.engines.definitions import SYMBOLS, Counting, Engine, Figure, Ratio, evaluate
+from specdiag.measure.engine_counts import Window
 from specdiag.measure.intervals import Rates
 from specdiag.measure.requests import RequestMeans
 from specdiag.measure.tables import MAX_POSITIONS, Row, Tables
@@ -39,8 +40,8 @@ def engine_views(
     chosen = [ENGINES[name] for name in names]
     views = [_of_rounds(engine, tables, means, tally, declared) for engine in chosen] if tables.shapes else []
     for drafter in tables.drafters:
-        for window, counters in tables.engine(drafter).items():
-            views += [_of_counts(engine, drafter, window, counters) for engine in chosen]
+        for window in tables.engine(drafter):
+            views += [_of_counts(engine, drafter, window) for engine in chosen]
     return views
 
 
@@ -156,21 +157,17 @@ def _mean(engine: Engine, figure: Figure, known: Known, means: RequestMeans, tal
     return RequestMeans(derived, means.seed, means.level).of(figure.name, ("as", ""))
 
 
-def _of_counts(engine: Engine, drafter: str, window: str, counters: dict[tuple[str, int], int]) -> EngineView:
+def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
     """An engine's figures from the counts that another one, or itself, kept."""
-    names = {"A": "accepted", "R": "rounds", "D": "proposed", "G": "completion_tokens", "n": "requests", "M": "matched"}
-    reached = [number for (name, _), number in sorted(counters.items(), key=lambda c: c[0]) if name == "reached"]
-    found = {symbol: counters.get((name, 0)) for symbol, name in names.items()}
-    counts = Counts(**found, K=counters.get(("max_draft_tokens", 0)), S=tuple(reached) or None)
     figures = []
     for figure in engine.figures:
-        positions = range(1, len(reached) + 1) if figure.family in ("reach", "hazard") else (0,)
-        for position in positions:
-            ratio = figure.of(counts, position)
-            if figure.per == "request":
-                ratio = "the counts of single requests not known"
+        counts = window.counts(figure.symbols)
+        for position in range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,):
+            ratio = (
+                "the counts of single requests not known" if figure.per == "request" else figure.of(counts, position)
+            )
             figures.append(_made(engine, figure, _plain(figure, ratio), position))
-    return EngineView(engine.id, engine.title, f"{drafter}: counts of an engine ({window})", figures, [])
+    return EngineView(engine.id, engine.title, f"{drafter}, counts of an engine: {window.window}", figures, [])
 
 
 def _plain(figure: Figure, ratio: Ratio | str) -> Rate:
