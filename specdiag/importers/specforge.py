@@ -83,11 +83,11 @@ def _measured(
     line: int, drafter: str, name: str, setting: Setting, metric: dict[str, Any], alone: dict[str, Ratios]
 ) -> Iterator[Output]:
     length = metric["accept_length"]
-    output = _whole(metric.get("output_throughput"), metric.get("latency"))
-    rounds = None if output is None else _denominator(output, length)
     if length < 1:
         yield Trouble(line, "not_counts", f"{name}: accept_length {length}, and each round gives a token")
         return
+    output = _whole(metric.get("output_throughput"), metric.get("latency"))
+    rounds = None if output is None else _denominator(output, length)
     printed = None if rounds else {"accept_length": number_text(length) or ""}
     if printed:
         alone.setdefault(drafter, Ratios()).add(line, printed)
