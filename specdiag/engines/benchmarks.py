@@ -7,7 +7,7 @@ Source: AIPerf 0.13.0 (metrics/types/spec_decode_metrics.py); Spec-Bench fd2c1cd
 
 from __future__ import annotations
 
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 _RECORD = "`spec_decode_acceptance` of a record"
 _SUMMARY = "aggregate JSON, console"
@@ -31,6 +31,7 @@ ENGINES = (
         "Spec-Bench",
         (Figure("#Mean accepted tokens", "length", "A + R", "R", where="speed.py, over all steps of all questions"),),
         prefill_token=False,
+        counting=Counting(draftless=True),
     ),
     Engine(
         "eagle",

@@ -16,6 +16,7 @@ from specdiag.engines import (
     mlx_vlm,
     sglang,
     tgi,
+    transformers,
     trtllm,
     vllm,
 )
@@ -35,6 +36,7 @@ MODULES = (
     mlx_vlm,
     sglang,
     tgi,
+    transformers,
     trtllm,
     vllm,
 )

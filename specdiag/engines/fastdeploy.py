@@ -18,4 +18,13 @@ ENGINES = (
         ),
         prefill_token=False,
     ),
+    Engine(
+        "fastdeploy-prefill",
+        "FastDeploy, prefill among the steps",
+        (
+            Figure("accept_ratio", "rate", "A", "A + R + n", where=_WHERE),
+            Figure("average_accept_length", "length", "A + R + n", "R + n", where=_WHERE),
+        ),
+        prefill_token=False,
+    ),
 )

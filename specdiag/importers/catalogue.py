@@ -1,4 +1,4 @@
-"""Every importer there is. A new one is a module with its `IMPORTERS`, and a line here."""
+"""Every importer there is. A new one is a module with its `IMPORTERS`, and two lines here."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from specdiag.importers.enclosed import Enclosed
 from specdiag.importers.fields import record
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
 from specdiag.importers.layout import whole
+from specdiag.importers.nested import Enclosed
 from specdiag.importers.ratios import Ratios
 from specdiag.importers.sglang_requests import request
 from specdiag.importers.sglang_rule import FORMULAS, LONGEST, NEWER, Blocks, known

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from specdiag.importers.enclosed import Enclosed, enclosed
 from specdiag.importers.fields import count, counts, number_text, record, text
 from specdiag.importers.identities import told
 from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
+from specdiag.importers.nested import Enclosed, enclosed
 from specdiag.importers.sglang_rule import LONGEST, NEWER, OLDER
 from specdiag.importers.source import Source
 from specdiag.trace.events import TallyEvent

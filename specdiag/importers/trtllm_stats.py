@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from specdiag.importers.enclosed import enclosed
 from specdiag.importers.fields import count, number_text
 from specdiag.importers.identities import told
 from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
+from specdiag.importers.nested import enclosed
 from specdiag.importers.source import Source
 from specdiag.trace.events import TallyEvent
 

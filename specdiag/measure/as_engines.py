@@ -84,9 +84,9 @@ def _counted(counting: Counting, shape: ShapeKind, own: int) -> tuple[int, int]:
     cut = shape.kept < shape.accepted
     if counting.stop == "kept":
         return shape.kept, shape.drafts
-    if counting.stop == "exllama" and shape.stop == STOP_CODES["eos"]:
-        # The token that ends the output is neither accepted nor refused, and what stands behind it is not counted.
-        return max(shape.kept - 1, 0) if cut or not own else shape.kept, max(shape.kept - 1, 0) if cut else shape.drafts
+    if counting.stop == "exllama" and shape.stop == STOP_CODES["eos"] and (cut or not own):
+        # The draft that ends the output is neither accepted nor refused, and what stands behind it is not counted.
+        return max(shape.kept - 1, 0), max(shape.kept - 1, 0)
     if counting.stop == "less_one" and shape.drafts:
         return max(min(shape.accepted, shape.kept + own - 1), 0), shape.drafts
     return shape.accepted, shape.drafts
