@@ -39,7 +39,6 @@ ENGINES = (
         (
             Figure("new_tokens / (idx + 1)", "length", "A + R", "R", where="sums over the answer file"),
             Figure("mean of new_tokens / (idx + 1)", "length", "A + R", "R", per="request", where="mean over turns"),
-            Figure("new_tokens / idx", "length", "A + R", "R - n", where="where the last index is taken for a count"),
         ),
         prefill_token=False,
     ),
@@ -64,15 +63,16 @@ ENGINES = (
     Engine(
         "model-optimizer",
         "Model-Optimizer",
-        (
-            Figure("Average_AL", "length", "A + R + n", "R + n", per="request", where="acceptance_rate.json"),
-            Figure("Request_AL", "length", "A + R + n", "R + n", where="acceptance_rate.json, of one turn"),
-        ),
+        (Figure("Average_AL", "length", "A + R + n", "R + n", per="request", where="acceptance_rate.json"),),
     ),
     Engine(
         "model-optimizer-trimmed",
         "Model-Optimizer, first releases",
-        (Figure("Average_AR", "length", "A + R", "R", per="request", where="acceptance_rate.json"),),
+        (
+            Figure(
+                "Average_AR", "length", "A + R", "R", per="request", where="acceptance_rate.json, last rounds left out"
+            ),
+        ),
         prefill_token=False,
     ),
 )
