@@ -22,8 +22,8 @@ class Rate(msgspec.Struct, frozen=True):
     """One figure: numerator / denominator, with its interval.
 
     `interval` names how `low` and `high` were found: `poisson_bootstrap` (over requests), `poisson_bootstrap_repeats` (the same, widened
-    because requests repeat), `wilson_rounds` (too few requests; too narrow), `exact_one_sided` (0 of n, or n of n), `rounding` (what rounded figures leave). `source` tells recorded
-    counts from recomputed and estimated ones.
+    because requests repeat), `wilson_rounds` (too few requests; too narrow), `exact_one_sided` (0 of n, or n of n), `rounding` (all that
+    rounded figures of an engine leave). `source` tells recorded counts from recomputed and estimated ones.
     """
 
     name: str
