@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from specdiag.render.console import render
 from specdiag.render.text import hidden
 from specdiag.report import Place, Report, View
-from tests.sample_report import VARIANTS, all_absent, empty, hostile, incident, many, out_of_scope, timed
+from tests.sample_report import VARIANTS, all_absent, counts, empty, hostile, incident, many, out_of_scope, timed
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 SECTIONS = [
@@ -41,6 +41,7 @@ SECTIONS = [
         ("out_of_scope.txt", out_of_scope, False),
         ("timed.txt", timed, False),
         ("many.txt", many, False),
+        ("counts.txt", counts, False),
     ],
 )
 def test_golden(golden: Callable[[str, str], None], name: str, report: Callable[[], Report], ascii: bool) -> None:
