@@ -202,3 +202,12 @@ def _figures(path: Path, engine: str) -> list[EngineFigure]:
 
     [view] = analyze(str(path), Options(engines=(engine,))).engines
     return view.figures
+
+
+def test_the_example_of_the_docs_is_this_one() -> None:
+    """The trace that the page analyzes is written out here."""
+    from tests import build
+    from tests.conftest import ROOT
+    from tests.engines.rounds import events
+
+    assert (ROOT / "docs" / "worked_example.jsonl").read_text() == build.lines(events(WORKED))
