@@ -85,6 +85,9 @@ PERTURBED: dict[str, tuple[list[Any], dict[str, Any]]] = {
             "vllm: Draft acceptance rate": 0.4,
             "vllm: Per-position acceptance rate": [0.6, 0.4, 0.2],
             "vllm-0.8.5: Mean acceptance length": 1.5,
+            "aiperf: spec_decode_acceptance_length": 2.2,
+            "aiperf: mean_acceptance_length": 2.2,
+            "specforge-sglang: average_acceptance_length": 2.75,
         },
     ),
     "the end of the output inside the accepted drafts": (
