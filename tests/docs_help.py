@@ -18,6 +18,7 @@ from pathlib import Path
 from specdiag.importers.registry import importers
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.trace.notes import CATALOGUE
+from tests import docs_definitions
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "traces").glob("*.md"))]
@@ -197,5 +198,11 @@ LIVING: dict[str, Callable[[], str]] = {
     "definitions": definitions_table,
     "notes": notes_table,
     "importers": importers_table,
+    "symbols": docs_definitions.symbols_table,
+    "counts in": docs_definitions.traits_table,
+    "lengths": lambda: docs_definitions.family_table("length"),
+    "rates": lambda: docs_definitions.family_table("rate"),
+    "positions": lambda: docs_definitions.family_table("positions"),
+    "odd rounds": docs_definitions.odd_table,
     **{f"help {command}".strip(): _help_of(command) for command in COMMANDS},
 }

@@ -88,7 +88,12 @@ class Figure:
         """The counts that it is made of."""
         if self.family in ("reach", "hazard"):
             return {"R", "S"}
-        return {name for side in (self.top, self.bottom) for name in _names(_parsed(side))}
+        return self.symbols_of(self.top) | self.symbols_of(self.bottom)
+
+    @staticmethod
+    def symbols_of(formula: str) -> set[str]:
+        """The symbols of a formula."""
+        return {part.id for part in ast.walk(_parsed(formula)) if isinstance(part, ast.Name)}
 
     def of(self, counts: Counts, position: int = 0) -> Ratio | str:
         """The ratio for these counts; what is missing, where it cannot be formed. `position`, from 1: of `reach` and `hazard`."""
@@ -105,11 +110,17 @@ class Figure:
         """What the figure counts that another of its family may not, in words. `prefill_token`: whether G holds the token of prefill."""
         if self.family in ("reach", "hazard"):
             return ["of all rounds" if self.family == "reach" else "of the rounds that came to the position"]
-        top, bottom = (set(_names(_parsed(side))) for side in (self.top, self.bottom))
+        top, bottom = self.symbols_of(self.top), self.symbols_of(self.bottom)
+        own, first = (
+            {"R": 1, "G": 1},
+            {"n": 1, "G": int(prefill_token)},
+        )  # what one more round, or request, adds to the counts
         said = {
-            "the verifier's own token": {"A", "R"} <= top or "G" in top,
-            "the token of prefill": ("G" in top and prefill_token) or "n" in top,
-            "prefill as a round": "n" in bottom and "R" in bottom,
+            "the verifier's own token": _moves(self.top, own) > 0,
+            "the token of prefill": _moves(self.top, first) > 0,
+            "prefill as a round": _moves(self.bottom, first) > 0 and "R" in bottom,
+            "a round less for each request": _moves(self.bottom, first) < 0,
+            "proposed drafts": "D" in top,
             "drafts that match behind a refusal": "M" in top,
             "every block as a full one": "K" in bottom,
             "drafts and the verifier's own tokens as denominator": {"D", "R"} <= bottom,
@@ -170,8 +181,12 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     return value
 
 
-def _names(node: ast.expr) -> list[str]:
-    return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+def _moves(formula: str, added: Mapping[str, int]) -> int:
+    """By how much a formula grows where these are added to its symbols."""
+    before = dict.fromkeys(SYMBOLS, 10)
+    return int(
+        evaluate(formula, {name: n + added.get(name, 0) for name, n in before.items()}) - evaluate(formula, before)
+    )
 
 
 def _at(family: Family, counts: Counts, position: int) -> Ratio | str:

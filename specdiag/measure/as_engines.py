@@ -17,6 +17,7 @@ from specdiag.engines.definitions import SYMBOLS, Counting, Engine, Figure, Rati
 from specdiag.measure.engine_counts import Window
 from specdiag.measure.intervals import Rates
 from specdiag.measure.requests import RequestMeans
+from specdiag.measure.shapes import REQUEST_SUMS
 from specdiag.measure.tables import MAX_POSITIONS, Row, Tables
 from specdiag.measure.tally import Requests, ShapeKind, Tally
 from specdiag.measure.weights import poisson_weights
@@ -139,12 +140,14 @@ def _mean(engine: Engine, figure: Figure, known: Known, means: RequestMeans, tal
     """The mean over requests of a ratio, from the sums of each request."""
     keys, columns = tally.requests.table()
     sums: Known = {}
-    for name in ("R", "A", "D", "G"):
+    for name in REQUEST_SUMS:
         at, values = columns.get((name, "as", ""), (keys[:0], np.empty(0, np.int64)))
         sums[name] = np.zeros(len(keys), np.int64)
         sums[name][np.searchsorted(keys, at)] = values
     if not logged:
         sums["G"] = sums["A"] + sums["R"]
+    if engine.counting.padding:
+        sums["R"], sums["D"] = sums["R"] + sums["padding R"], sums["D"] + sums["padding D"]
     ones = np.ones(len(keys), np.int64)
     sums |= {"n": ones, "K": known["K"]}
     sums["G"] = sums["G"] + ones if engine.prefill_token else sums["G"]

@@ -12,17 +12,14 @@ import numpy as np
 
 from specdiag.measure.contributions import Contributions
 from specdiag.measure.tally import Column, Entries, Key, ShapeKind, Tally
-from specdiag.trace.blocks import ABORTED, STOPS, Bools, Ints, Keys
+from specdiag.trace.blocks import ABORTED, PADDING, STOPS, Bools, Ints, Keys
 from specdiag.trace.chains import MAX_ANCESTORS
 from specdiag.trace.ledger import Ledger
 
 UNKNOWN = -1
-REQUEST_SUMS = (
-    "R",
-    "A",
-    "D",
-    "G",
-)  # per request, under the plainest way to count: all rounds with a draft, before the stop
+REQUEST_SUMS = ("R", "A", "D", "G", "padding R", "padding D")
+"""Per request: of rounds with a draft, before the stop; those of placeholders apart."""
+
 Classes = Callable[[list[Ints]], tuple[Ints, list[list[int]]]]
 
 
@@ -69,16 +66,19 @@ def add_shapes(
     of_kind, kinds = classes([slice_of[judged], *(column[judged] for column in columns.values())])
     keys: list[Key] = [ShapeKind(slices[0][kind[0]], *kind[1:]) for kind in kinds]
     contributions.add(keys, of_kind, request[judged])
-    some = judged & (columns["drafts"] > 0)
-    sums = {
-        "R": some,
-        "A": np.where(some, columns["accepted"], 0),
-        "D": np.where(some, columns["drafts"], 0),
-        "G": np.where(judged, columns["kept"] + columns["own"], 0),
-    }
+    padding = judged & (columns["stop"] == PADDING)
+    some = judged & (columns["drafts"] > 0) & ~padding
+    sums = (
+        some,
+        np.where(some, columns["accepted"], 0),
+        np.where(some, columns["drafts"], 0),
+        np.where(judged, columns["kept"] + columns["own"], 0),
+        padding,
+        np.where(padding, columns["drafts"], 0),
+    )
     per_request: dict[Column, Entries] = {
         (name, "as", ""): (requests, np.bincount(request, values, len(requests)).astype(np.int64))
-        for name, values in sums.items()
+        for name, values in zip(REQUEST_SUMS, sums, strict=True)
     }
     tally.requests.add(requests, per_request)
 

@@ -15,6 +15,8 @@ WHY = {
     "the verifier's own token": "the token that the verifier adds to every round counts as one of the round's",
     "the token of prefill": "the first token of a request, which no round gave, counts",
     "prefill as a round": "the pass that reads the prompt counts as a round",
+    "a round less for each request": "a last index is taken for a number of rounds",
+    "proposed drafts": "drafts count whether they were accepted or not",
     "drafts that match behind a refusal": "a draft counts as accepted wherever the verifier would have drawn it",
     "every block as a full one": "the denominator takes every block to have the full length",
     "drafts and the verifier's own tokens as denominator": "every position that a pass verifies counts, the verifier's own too",
