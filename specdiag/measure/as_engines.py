@@ -164,7 +164,7 @@ def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
     """An engine's figures from the counts that another one, or itself, kept."""
     figures = []
     for figure in engine.figures:
-        counts = window.counts(figure.symbols)
+        counts = window.counts(figure.symbols, engine.prefill_token)
         for position in range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,):
             ratio = (
                 "the counts of single requests not known" if figure.per == "request" else figure.of(counts, position)

@@ -11,9 +11,10 @@ from specdiag.engines.definitions import Counts
 from specdiag.measure.tally import EngineKind
 from specdiag.report import EngineWindow, Rate
 
-COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", "requests")
-_SYMBOLS = {"R": "rounds", "D": "proposed", "A": "accepted", "M": "matched", "G": "completion_tokens", "n": "requests"}
-NEEDED = _SYMBOLS | {"S": "reached"}
+ROUND_TOKENS = "round_tokens"  # output without the tokens of prefill
+COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", ROUND_TOKENS, "requests")
+_SYMBOLS = {"R": "rounds", "D": "proposed", "A": "accepted", "M": "matched", "G": ROUND_TOKENS, "n": "requests"}
+_NEEDED = _SYMBOLS | {"S": "reached"}
 ABSENT = "the engine did not log these counts"
 NOTHING = "the engine counted none to divide by"
 RATIOS = "the engine printed ratios without counts"
@@ -41,13 +42,17 @@ class Window:
                         out[counter] = out.get(counter, 0) + number
         return self._sums[needed]
 
-    def counts(self, symbols: set[str]) -> Counts:
-        """The counts by the symbols of the definitions, over the reports that have all of these."""
-        sums = self.sums(*(NEEDED[symbol] for symbol in symbols if symbol in NEEDED))
+    def counts(self, symbols: set[str], prefill_token: bool) -> Counts:
+        """The counts by the symbols of the definitions, over the reports that have all of these. `prefill_token`: whether G is to hold the tokens
+        of prefill."""
+        symbols = symbols | ({"n"} if "G" in symbols and prefill_token else set())
+        sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
         found = {symbol: sums.get((name, 0)) for symbol, name in _SYMBOLS.items()}
         reached = tuple(sums.get(("reached", i), 0) for i in range(1, self.positions + 1))
         # A counter that only some of these reports have is no sum over them.
         found = {s: n if s in symbols else None for s, n in found.items()}
+        if prefill_token and found["G"] is not None and found["n"] is not None:
+            found["G"] += found["n"]
         return Counts(**found, K=_full(sums), S=reached if "S" in symbols and reached else None)
 
     @property
@@ -65,7 +70,7 @@ class Window:
     def summary(self) -> EngineWindow:
         """Which window, how many reports, and their sums as far as they are there."""
         sums = self.sums()
-        counts = {name: sums[name, 0] for name in COUNTERS if (name, 0) in sums}
+        counts = {name: sums[name, 0] for name in COUNTERS if (name, 0) in sums and name != ROUND_TOKENS}
         by_source = [number for (name, _), number in sums.items() if name == "source"]
         reports = sums.get(("events", 0), 0)
         sources = len(by_source) + (reports > sum(by_source))

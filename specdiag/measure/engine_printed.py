@@ -12,10 +12,19 @@ from functools import lru_cache
 from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.printed import named, parsed
 from specdiag.errors import cut
-from specdiag.measure.engine_counts import NEEDED
 from specdiag.report import EnginePrinted
 from specdiag.trace.events import TallyEvent
 
+_COUNTS = {
+    "A": "accepted",
+    "R": "rounds",
+    "D": "proposed",
+    "G": "completion_tokens",
+    "K": "max_draft_tokens",
+    "n": "requests",
+    "M": "matched",
+    "S": "reached",
+}
 MOST_FIGURES = 64  # of one drafter
 MOST_DRAFTERS = 1000
 LONGEST_NUMBER = 40  # characters
@@ -79,9 +88,6 @@ class PrintedFigures:
                 )
             )
         return out
-
-
-_COUNTS = NEEDED | {"K": "max_draft_tokens"}
 
 
 @lru_cache(maxsize=1024)

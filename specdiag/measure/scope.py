@@ -122,6 +122,9 @@ def _by_counts(scoped: Scope, drafters: list[Drafter], alone: str) -> Headline:
     if len(drafters) == 1:
         said = f"{_counted(drafters[0], kept)}; one drafter, so the joint diagnosis does not apply."
         return Headline(scoped.status, said)
+    if not any(rate.value is not None for d in drafters for rate in d.engine_counts.values()):
+        said = f"The engine printed ratios of {len(drafters)} drafters without counts: nothing can be computed again."
+        return Headline("not_observed", said)
     if scoped.status == "out_of_scope":
         return Headline("out_of_scope", f"Acceptance {kept}: {alone}. {scoped.reasons[0]}.")
     return Headline("not_observed", f"Acceptance {kept}: {alone}. What they do to each other takes a log of rounds.")
@@ -142,7 +145,7 @@ def _counted(drafter: Drafter, kept: str) -> str:
     if drafter.engine_printed:
         last = ", ".join(f"{cut(p.name, IN_A_SENTENCE)} {p.last}" for p in drafter.engine_printed[:NAMED])
         return f"The engine printed ratios of {name} without counts, {last} at last"
-    return f"{name}: no acceptance {kept}"
+    return f"Neither acceptance nor its length follows for {name} from what the engine printed"
 
 
 def _count(number: float | None) -> str:
