@@ -48,7 +48,8 @@ def add_shapes(
         return out
 
     size = blocks.size[rows]
-    stop = np.where(blocks.stop[rows] == STOPS.index("rejected"), 0, blocks.stop[rows])
+    valid = ledger.counts.valid[rows]
+    stop = np.where(valid & (blocks.stop[rows] != STOPS.index("rejected")), blocks.stop[rows], 0)
     matched = _matched(ledger, rows)
     columns = {
         "drafts": total(size),
@@ -60,7 +61,8 @@ def add_shapes(
     }
     request, slice_of = np.zeros(count, np.int64), np.zeros(count, np.int64)
     request[group], slice_of[group] = of_row, slices[1]
-    judged = (most((blocks.judged_by[rows] > 0).astype(np.int64)) > 0) & (columns["stop"] != ABORTED)
+    aborted = most((valid & (blocks.stop[rows] == ABORTED)).astype(np.int64)) > 0
+    judged = (most(valid.astype(np.int64)) > 0) & ~aborted
     if not judged.any():
         return
     of_kind, kinds = classes([slice_of[judged], *(column[judged] for column in columns.values())])
