@@ -87,8 +87,8 @@ def add_shapes(
 
 def _on_path(ledger: Ledger, values: Ints) -> Ints:
     """For each block the sum over it and the blocks that it stands behind, as far as chains are followed."""
-    parent = ledger.blocks.parent
-    out, ancestor = values.copy(), np.where(parent >= 0, parent, -1)
+    parent = np.where(ledger.chains.root, -1, ledger.blocks.parent)
+    out, ancestor = values.copy(), parent.copy()
     for _ in range(MAX_ANCESTORS):
         behind = np.flatnonzero(ancestor >= 0)
         if not len(behind):
