@@ -64,7 +64,8 @@ def tally(report: Report, named: dict[str, int | None]) -> Iterator[Output]:
         fit = found if isinstance(found, Fit) else Fit()
     longest = _longest(report, named, rounds.longest if complete else 0)
     event = TallyEvent(
-        drafter=DRAFTER,
+        # Of several, a request has the sum: it is nobody's own, and must not look like one more drafter's.
+        drafter=" + ".join(sorted(named)) if len(named) > 1 else DRAFTER,
         window="request",
         request=slot.request,
         source=report.source,
