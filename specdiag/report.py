@@ -22,8 +22,8 @@ class Rate(msgspec.Struct, frozen=True):
     """One figure: numerator / denominator, with its interval.
 
     `interval` names how `low` and `high` were found: `poisson_bootstrap` (over requests), `poisson_bootstrap_repeats` (the same, widened
-    because requests repeat), `wilson_rounds` (too few requests; too narrow), `exact_one_sided` (0 of n, or n of n). `source` tells recorded
-    counts from recomputed and estimated ones.
+    because requests repeat), `wilson_rounds` (too few requests; too narrow), `exact_one_sided` (0 of n, or n of n), `rounding` (counts follow from
+    rounded figures: the bounds of what these leave open). `source` tells recorded counts from recomputed and estimated ones.
     """
 
     name: str
@@ -259,6 +259,46 @@ class Requests(msgspec.Struct, frozen=True):
     repeats: int
 
 
+class EngineFigure(msgspec.Struct, frozen=True):
+    """A figure under an engine's definition. `per`: the ratio is taken of all rounds, or of each request and then averaged. `bonus` and `prefill`:
+    whether the verifier's own tokens, and the token that prefill samples, are in it. `positions`: it has one rate for each position, else one
+    alone. `unverified`: what of the definition could not be confirmed."""
+
+    name: str
+    family: Literal["length", "rate", "reach", "hazard"]
+    unit: Literal["", "%"]
+    formula: str
+    per: Literal["all", "request"]
+    where: str
+    bonus: bool
+    prefill: bool
+    positions: bool
+    rates: list[Rate]
+    unverified: str = ""
+
+
+class EngineView(msgspec.Struct, frozen=True):
+    """What an engine would print for the same rounds. `basis`: `rounds`, each counted as this engine counts it, or `counts` that another engine
+    kept. `counts`: A accepted, R rounds, D proposed, G output tokens, K drafts of a full block, n requests, M matches at any position; those that
+    are known. `counting`: how this engine counts what others count otherwise. `assumed`: rounds whose token of the verifier's own is
+    not logged, and taken to have been there."""
+
+    id: str
+    title: str
+    basis: Literal["rounds", "counts"]
+    counts: dict[str, int]
+    figures: list[EngineFigure]
+    counting: list[str]
+    assumed: int = 0
+
+
+class Engines(msgspec.Struct, frozen=True):
+    """The engines asked for with `--as`, side by side, and what makes their figures differ."""
+
+    views: list[EngineView]
+    differences: list[str]
+
+
 class Report(msgspec.Struct, frozen=True):
     """Everything that `specdiag analyze` found."""
 
@@ -287,3 +327,4 @@ class Report(msgspec.Struct, frozen=True):
     integrity: list[Integrity]
     skipped: list[Skipped]
     definitions: dict[str, str]
+    engines: Engines | msgspec.UnsetType = msgspec.UNSET

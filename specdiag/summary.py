@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import msgspec
+
+from specdiag.engines.catalogue import ENGINES
 from specdiag.errors import IN_A_SENTENCE, UsageError, cut, shown
 from specdiag.measure import scope as scoping
 from specdiag.measure.blame import MAX_BLAMED, blame
+from specdiag.measure.counters import engine_rates, of_drafter, pooled
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
+from specdiag.measure.engines import engines
 from specdiag.measure.intervals import FEW_REQUESTS, Rates
 from specdiag.measure.progress import consensus, output_rates, thrash, time
 from specdiag.measure.requests import RequestMeans
@@ -21,6 +26,7 @@ from specdiag.report import (
     REPORT_SCHEMA,
     Blame,
     Drafter,
+    Engines,
     Identity,
     Input,
     Integrity,
@@ -46,7 +52,7 @@ MAX_IDLE = 100  # drafters that a header declares, without a block or a count, w
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to analyze. `by`: dimensions of the slices (`drafter`, `position`, `branch`, `label`, `label:NAME`). `format`: what the inputs are
-    (an importer, an engine, or `specdiag`), where they are not to tell it themselves."""
+    (an importer, an engine, or `specdiag`), where they are not to tell it themselves. `engines`: whose definitions to show the figures under, too."""
 
     strict: bool = False
     replicates: int = 200
@@ -55,6 +61,7 @@ class Options:
     by: tuple[str, ...] = ()
     jobs: int = 1
     format: str | None = None
+    engines: tuple[str, ...] = ()
 
     def checked(self) -> Options:
         """Itself; UsageError where an option cannot be."""
@@ -64,6 +71,9 @@ class Options:
                     f"--by {shown(dimension)}: no such dimension",
                     f"Choose from {', '.join(DIMENSIONS)} and label:NAME.",
                 )
+        for name in self.engines:
+            if name not in ENGINES:
+                raise UsageError(f"--as {shown(name)}: no such engine", f"Choose from {', '.join(ENGINES)}.")
         if not 0 <= self.replicates <= MAX_REPLICATES:
             raise UsageError(f"{self.replicates} replicates", f"Choose 0 (no intervals) to {MAX_REPLICATES}.")
         if not 0 < self.level <= 0.9999:
@@ -128,7 +138,18 @@ def summarize(collected: Collected, options: Options) -> Report:
             *_not_listed(collected.tally, len(idle), blamed, tables, options),
         ],
         definitions=DEFINITIONS,
+        engines=_engines(tables, means, proposers, known, options) if options.engines else msgspec.UNSET,
     )
+
+
+def _engines(
+    tables: Tables, means: RequestMeans, proposers: list[str], known: dict[str, scoping.Declared], options: Options
+) -> Engines:
+    """The figures under the definitions that were asked for."""
+    kept = [of_drafter(tables.engine(name)) for name in tables.drafters]
+    declared = [known[name].info.max_draft_tokens for name in proposers if name in known]
+    full = declared[0] if len(proposers) == len(declared) == 1 else None
+    return engines(options.engines, tables, means, pooled([c for c in kept if c is not None]), full)
 
 
 def _busiest(tables: Tables) -> list[str]:
@@ -154,31 +175,8 @@ def _drafter(
         temperature=info.temperature if info else None,
         abstained=int(mine.total("one", ~mine.some)[0]),
         views=figures,
-        engine_counts=_engine_counts(tables.engine(name)),
+        engine_counts=engine_rates(of_drafter(tables.engine(name))),
     )
-
-
-def _engine_counts(windows: dict[str, dict[tuple[str, int], int]]) -> dict[str, Rate]:
-    """The counts of the window that covers most rounds: windows overlap, so they are not added."""
-    if not windows:
-        return {}
-    counts = max(windows.values(), key=lambda c: (c.get(("rounds", 0), 0), c.get(("proposed", 0), 0)))
-    proposed, accepted, rounds = (counts.get((name, 0)) for name in ("proposed", "accepted", "rounds"))
-    out = {
-        "engine_draft_acceptance": _of_counters("engine_draft_acceptance", accepted, proposed),
-        "engine_acceptance_length": _of_counters("engine_acceptance_length", accepted, rounds, 1.0),
-    }
-    reached = ((position, n) for (name, position), n in counts.items() if name == "reached")
-    out.update({f"engine_position_reach_{i}": _of_counters("engine_position_reach", n, rounds) for i, n in reached})
-    return out
-
-
-def _of_counters(name: str, top: int | None, bottom: int | None, offset: float = 0.0) -> Rate:
-    """A ratio of two counters, which may be larger than a number in an array or in a report."""
-    if top is None or not bottom:
-        return Rate(name, None, absent="the engine did not log these counts")
-    numerator, denominator = (n if n < 1 << 63 else float(n) for n in (top, bottom))
-    return Rate(name, float(f"{top / bottom + offset:.12g}"), numerator, denominator)
 
 
 def _pooled(tables: Tables, rates: Rates, means: RequestMeans) -> dict[str, Rate]:

@@ -19,6 +19,7 @@ def run(
     source: str | None,
     format: str,
     by: str,
+    engines: tuple[str, ...],
     strict: bool | None,
     jobs: int,
     replicates: int,
@@ -36,6 +37,7 @@ def run(
         by=tuple(name.strip() for name in by.split(",") if name.strip()),
         jobs=jobs,
         format=source,
+        engines=engines,
     ).checked()
     inputs = expand(traces)
     if output is not None and output.exists() and any(Path(name).exists() and output.samefile(name) for name in inputs):

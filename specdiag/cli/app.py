@@ -54,6 +54,7 @@ def analyze(
     source: Analyze.source = None,
     format: Analyze.format = Format.console,
     by: Analyze.by = "",
+    engines: Analyze.engines = None,
     strict: Analyze.strict = None,
     jobs: Analyze.jobs = 1,
     replicates: Analyze.replicates = 200,
@@ -66,7 +67,7 @@ def analyze(
     from specdiag.cli.analyze import run
 
     _loaded()
-    run(traces, source, format.value, by, strict, jobs, replicates, seed, level, output, quiet)
+    run(traces, source, format.value, by, tuple(engines or ()), strict, jobs, replicates, seed, level, output, quiet)
 
 
 @app.command()

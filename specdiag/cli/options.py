@@ -82,6 +82,15 @@ class Analyze:
         ),
     ]
     format = Annotated[Format, typer.Option("--format", "-f", help="How to show the report.")]
+    engines = Annotated[
+        list[str] | None,
+        typer.Option(
+            "--as",
+            metavar="ENGINE",
+            help="Show, too, what this engine would print for the same rounds, and why; once for each (vllm, sglang, llama-cpp, ...).",
+            show_default=False,
+        ),
+    ]
     by = Annotated[
         str,
         typer.Option(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from specdiag.engines.counting import Counting
 from specdiag.engines.definitions import Engine, Figure
 
 ENGINES = (
     Engine(
         "exllama",
         "ExLlama, tabbyAPI",
-        (Figure("accepted", "rate", "A", "D", "%", where="`Draft: A / D tokens accepted` of tabbyAPI"),),
+        (
+            Figure("accepted", "rate", "A", "D", "%", where="`Draft: A / D tokens accepted` of tabbyAPI"),
+            Figure("accuracy", "rate", "A", "D", where="streaming generator of exllamav2"),
+            Figure("efficiency", "rate", "A", "G", where="streaming generator of exllamav2"),
+        ),
         prefill_token=False,
+        counting=Counting(stop="abandoned"),
     ),
 )

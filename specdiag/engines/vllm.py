@@ -1,14 +1,25 @@
 """vLLM: three meanings of two names.
 
-Source: vllm/v1/spec_decode/metrics.py of 0.8.5, 0.9.0 and 0.33.0; vllm/spec_decode/metrics.py of 0.8.5 (V0); vllm/benchmarks/serve.py of 0.14.1.
+Source: vllm/v1/spec_decode/metrics.py of 0.8.5, 0.9.0 and 0.33.0; vllm/spec_decode/metrics.py of 0.8.5 (V0); vllm/benchmarks/serve.py of 0.14.1;
+vllm/v1/metrics/stats.py of 0.29.0 (of one request).
 """
 
 from __future__ import annotations
 
+from specdiag.engines.counting import Counting
 from specdiag.engines.definitions import Engine, Figure
 
-_RATE = Figure("Draft acceptance rate", "rate", "A", "D", "%", where="log, `Avg Draft acceptance rate` from 0.10.2 on")
-_REACH = Figure("Per-position acceptance rate", "reach", where="log")
+_RATE = Figure(
+    "Draft acceptance rate",
+    "rate",
+    "A",
+    "D",
+    "%",
+    where="log, `Avg Draft acceptance rate` from 0.10.2 on; `spec_decode_acceptance_rate` of bench",
+)
+_REACH = Figure(
+    "Per-position acceptance rate", "reach", where="log; `spec_decode_per_position_acceptance_rates` of bench"
+)
 
 ENGINES = (
     Engine(
@@ -20,7 +31,12 @@ ENGINES = (
             ),
             _RATE,
             _REACH,
+            Figure(
+                "mean_acceptance_length", "length", "A + R", "R", where="`metrics.speculative_decoding` of a response"
+            ),
+            Figure("draft_acceptance_rate", "rate", "A", "D", where="`metrics.speculative_decoding` of a response"),
         ),
+        counting=Counting(padded=True),
     ),
     Engine(
         "vllm-0.8.5", "vLLM 0.8.5", (Figure("Mean acceptance length", "length", "A", "R", where="log"), _RATE, _REACH)
@@ -32,5 +48,6 @@ ENGINES = (
             Figure("Draft acceptance rate", "rate", "M", "D", where="log"),
             Figure("System efficiency", "rate", "A + R", "R * (K + 1)", where="log"),
         ),
+        counting=Counting(full_blocks=True),
     ),
 )

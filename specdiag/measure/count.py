@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from specdiag.engines.counting import Counting, counted
 from specdiag.measure.contributions import Contributions, Held
+from specdiag.measure.shapes import shapes_of
 from specdiag.measure.tally import (
     FIRST_OF_ROUND,
     INDEPENDENT,
@@ -24,6 +26,7 @@ from specdiag.measure.tally import (
     GatedKind,
     Key,
     RoundKind,
+    ShapeKind,
     SumKind,
     Tally,
 )
@@ -46,9 +49,11 @@ def count(
     slice_of: SliceOf | None = None,
     by_ratio: Callable[[int], bool] = lambda _: True,
     held: Held | None = None,
+    countings: tuple[Counting, ...] | None = None,
 ) -> tuple[Tally, Notes]:
     """Tally of the settled rounds of this ledger, and what was wrong with their numbers. `by_ratio`: epoch → whether its verdicts are
-    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally."""
+    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally. `countings`: count the
+    shapes of rounds too, and of each request what these ways to count make of them."""
     tally, notes = Tally(how.replicates), ledger.notes()
     rows = ledger.settled
     if not len(rows):
@@ -63,6 +68,8 @@ def count(
         counter.bytes()
         counter.times()
         counter.per_request()
+        if countings is not None:
+            counter.shapes(countings)
         if held is None:
             counter.contributions.into(tally)
         else:
@@ -70,6 +77,7 @@ def count(
     return tally, notes
 
 
+PER_REQUEST = ("A", "R", "D", "G")  # what is counted of each request for an engine's means over requests
 _ON_SHARED = -2
 _ROLES = {_ON_SHARED: SHARED, NONE: 0}  # flags of sums over rounds; those of one drafter alone are INDEPENDENT
 
@@ -183,6 +191,24 @@ class _Counter:
             np.where(rounds.shared[chosen], _ON_SHARED, np.where(alone == NONE, rounds.abstainer[chosen], alone)),
             requests,
         )
+
+    def shapes(self, countings: tuple[Counting, ...]) -> None:
+        """Rounds by their shape, and of each request what each of these ways to count makes of them."""
+        chosen, shapes, assumed = shapes_of(self.ledger)
+        if not len(chosen):
+            return
+        place = np.searchsorted(self.rows, self.ledger.rounds.first_row[chosen])
+        requests = self.of_row[place]
+        columns = [getattr(shapes, name) for name in ShapeKind._fields[1:-1]]
+        of_kind, kinds = _classes([self.slice[place], *columns, assumed])
+        self.add([ShapeKind(self.slices[k[0]], *k[1:]) for k in kinds], of_kind, requests)
+        per_request: dict[Column, Entries] = {}
+        for how in countings:
+            found = counted(shapes, how)
+            for name in PER_REQUEST:
+                total = np.bincount(requests, getattr(found, name), len(self.requests)).astype(np.int64)
+                per_request[name, "counting", how.key] = self.requests, total
+        self.tally.requests.add(self.requests[:0], per_request)
 
     def _round_sums(self, sums: dict[str, Ints], slices: Ints, drafters: Ints, requests: Ints) -> None:
         sums = {name: values for name, values in sums.items() if values.any()}

@@ -18,6 +18,7 @@ from specdiag.measure.tally import (
     GatedKind,
     Key,
     RoundKind,
+    ShapeKind,
     SumKind,
     Tally,
 )
@@ -128,6 +129,7 @@ class Tables:
             np.array([0 if at == NONE else tally.counts[0, at] for at in gated], np.int64),
         )
         self._rounds = {key: tally.counts[:, tally.number[key]] for key in by_type.get(RoundKind, [])}
+        self.shapes = {key: tally.counts[:, tally.number[key]] for key in by_type.get(ShapeKind, [])}
         self._counts = {key: tally.counts[:, tally.number[key]] for key in by_type.get(CountKind, [])}
         self._sums: dict[str, dict[str, dict[SumKind, Row]]] = {}  # by what is summed, and whose
         for key in by_type.get(SumKind, []):
@@ -135,7 +137,7 @@ class Tables:
             mine[key] = tally.counts[:, tally.number[key]]
         self._engine: dict[str, dict[str, dict[tuple[str, int], int]]] = {}  # by drafter and window
         for kind in sorted(tally.engine):
-            if kind.position <= MAX_POSITIONS:
+            if kind.name != "reached" or kind.position <= MAX_POSITIONS:
                 counters = self._engine.setdefault(kind.drafter, {}).setdefault(kind.window, {})
                 counters[kind.name, kind.position] = tally.engine[kind]
 

@@ -71,6 +71,21 @@ class RoundKind(NamedTuple):
     verifier_token: bool
 
 
+class ShapeKind(NamedTuple):
+    """Rounds of one shape, as an engine sees them: the columns of `engines.counting.Shapes`, and 1 where the verifier's own token is assumed."""
+
+    slice: tuple[str, ...]
+    proposed: int
+    length: int
+    accepted: int
+    kept: int
+    own: int
+    ended: int
+    matches: int
+    padding: int
+    assumed: int
+
+
 class SumKind(NamedTuple):
     """A sum over blocks or rounds: `name` says of what."""
 
@@ -97,9 +112,10 @@ class EngineKind(NamedTuple):
     position: int = 0
 
 
-Key = BlockKind | GatedKind | RoundKind | SumKind | CountKind
+Key = BlockKind | GatedKind | RoundKind | ShapeKind | SumKind | CountKind
 Column = tuple[str, str, str]
-"""What a request's count is of, whose (`drafter`, `shared`, or nobody's), and the drafter: apart, since a drafter may have any name."""
+"""What a request's count is of, whose (`drafter`, `shared`, an engine's `counting`, or nobody's), and the drafter, or which counting: apart, since
+a drafter may have any name."""
 
 
 Entries = tuple[Keys, Ints]

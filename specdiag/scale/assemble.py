@@ -174,7 +174,12 @@ class Assembler:
         known = Ghosts.concat([self.ghosts, ghosts])
         ledger = ledger_of(blocks, known, Border(oldest=oldest, flush=flush or ending))
         tally, notes = count(
-            ledger, self.task.resampling, self.task.slice_of(blocks.branches), self._by_ratio, self.held
+            ledger,
+            self.task.resampling,
+            self.task.slice_of(blocks.branches),
+            self._by_ratio,
+            self.held,
+            self.task.countings,
         )
         self._merge(tally)
         if flush or self.held.size > HELD_AT_MOST:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from specdiag.engines.catalogue import ENGINES
 from specdiag.measure.tally import EngineKind, Tally
 from specdiag.trace.events import TallyEvent
 
-COUNTERS = ("rounds", "proposed", "accepted", "completion_tokens")
+COUNTERS = ("rounds", "proposed", "accepted", "completion_tokens", "matched", "requests")
 
 
 class EngineCounts:
@@ -27,15 +30,34 @@ class EngineCounts:
         self.running[key] = event
 
     def _sum(self, event: TallyEvent) -> None:
-        counters = [(name, 0, getattr(event, name)) for name in COUNTERS]
-        counters += [("reached", position, number) for position, number in enumerate(event.reached or [], 1)]
-        for name, position, number in counters:
-            if number is not None:
-                kind = EngineKind(event.drafter, event.window, name, position)
-                self.total[kind] = self.total.get(kind, 0) + number
+        for name, position, number in _counters(event):
+            kind = EngineKind(event.drafter, event.window, name, position)
+            self.total[kind] = self.total.get(kind, 0) + number
 
     def count(self, tally: Tally) -> None:
         """Put the totals into a tally."""
         for event in self.running.values():
             self._sum(event)
         tally.add_engine(self.total)
+
+
+def _counters(event: TallyEvent) -> Iterator[tuple[str, int, int]]:
+    """(name, position, number) of everything in an event that adds: its counts; how many events have each of them (`logged`); by how much
+    estimated ones may be off (`half`); how often a full block had so many drafts (`full`), and the output a token of prefill (`prefill`)."""
+    yield "events", 0, 1
+    for name in COUNTERS:
+        number = getattr(event, name)
+        if name == "requests" and number is None and event.window == "request":
+            number = 1
+        if number is not None:
+            yield name, 0, number
+            yield f"logged {name}", 0, 1
+    if event.reached is not None:
+        yield "logged reached", 0, 1
+        yield from (("reached", position, number) for position, number in enumerate(event.reached, 1))
+    yield from ((f"half {name}", 0, number) for name, number in (event.estimated or {}).items())
+    if event.max_draft_tokens is not None:
+        yield "full", event.max_draft_tokens, 1
+    engine = ENGINES.get(event.definitions or "")
+    if event.completion_tokens is not None and (engine is None or engine.prefill_token):
+        yield "prefill", 0, 1

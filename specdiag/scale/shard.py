@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from specdiag.engines.counting import Counting
 from specdiag.measure.count import SliceOf, count
 from specdiag.measure.tally import Tally
 from specdiag.measure.weights import Resampling
@@ -23,7 +24,8 @@ from specdiag.trace.sources import Origin, Piece
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """How to count a segment. `by_branch` and `by_trace`: keep branches and traces apart in the tally."""
+    """How to count a segment. `by_branch` and `by_trace`: keep branches and traces apart in the tally. `countings`: count rounds by their shape, and
+    of each request what these ways to count make of them."""
 
     resampling: Resampling = field(default_factory=Resampling)
     strict: bool = False
@@ -31,6 +33,7 @@ class Task:
     rule: str = "unknown"
     by_branch: bool = False
     by_trace: bool = False
+    countings: tuple[Counting, ...] | None = None
 
     def by_ratio(self, headers: list[tuple[int, Trace]]) -> Callable[[int], bool]:
         """Epoch of a segment → whether its verdicts are those of the ratio test. What stands before the first header is under the rule of
@@ -84,7 +87,13 @@ def _read(piece: Piece, task: Task) -> Shard:
     blocks = segment.blocks
     assert blocks is not None
     ledger = ledger_of(blocks, Ghosts.none(), Border(open_ends=True))
-    tally, notes = count(ledger, task.resampling, task.slice_of(blocks.branches), task.by_ratio(segment.headers))
+    tally, notes = count(
+        ledger,
+        task.resampling,
+        task.slice_of(blocks.branches),
+        task.by_ratio(segment.headers),
+        countings=task.countings,
+    )
     segment.notes.merge(notes)
     if piece.skipped:
         segment.notes.add("too_long", 1)
