@@ -23,30 +23,30 @@ _SYMBOLS = {
     "n": "requests",
 }
 NOT_LOGGED = "the engine did not log these counts"
+IN_PART = "not every window of the engine's log has these counts"
 LARGEST = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
     """Totals of one window, or of several drafters. `half`: by how much an estimated count may be off, by symbol. `prefill`: whether G holds
-    the token that prefill samples; None where some of it does."""
+    the token that prefill samples; None where some of it does. `partial`: symbols that some windows have; `reach`: rounds by position, of the
+    windows with positions, their rounds first."""
 
     counts: Counts
     half: dict[str, int] = field(default_factory=dict)
     prefill: bool | None = True
+    partial: frozenset[str] = frozenset()
+    reach: tuple[int, ...] = ()
 
-    def of(self, name: str, top: str, bottom: str, offset: int = 0, position: int = 0) -> Rate:
-        """Ratio of two counts, `S` at a position, plus an offset."""
-
-        def side(symbol: str, counts: Counts) -> int | None:
-            if symbol != "S":
-                value: int | None = getattr(counts, symbol)
-                return value
-            return counts.S[position - 1] if counts.S is not None and position <= len(counts.S) else None
+    def of(self, name: str, top: str, bottom: str, offset: int = 0) -> Rate:
+        """Ratio of two counts, plus an offset."""
 
         def ratio(counts: Counts) -> tuple[Fraction, Fraction] | str:
-            above, below = side(top, counts), side(bottom, counts)
-            return NOT_LOGGED if above is None or not below else (Fraction(above), Fraction(below))
+            above, below = getattr(counts, top), getattr(counts, bottom)
+            if above is None or not below:
+                return IN_PART if {top, bottom} & self.partial else NOT_LOGGED
+            return Fraction(above), Fraction(below)
 
         return self.rate(name, ratio, {top, bottom}, offset)
 
@@ -115,6 +115,8 @@ def of_drafter(windows: Windows) -> Counters | None:
             if (half := found.get((f"half {name}", 0), 0))
         },
         None if 0 < prefill < events else prefill == events,
+        frozenset(symbol for symbol, name in _SYMBOLS.items() if 0 < found.get((f"logged {name}", 0), 0) < events),
+        (found.get(("rounds with reached", 0), 0), *(n for _, n in reached)),
     )
 
 
@@ -153,9 +155,11 @@ def engine_rates(counters: Counters | None) -> dict[str, Rate]:
         "engine_draft_acceptance": counters.of("engine_draft_acceptance", "A", "D"),
         "engine_acceptance_length": counters.of("engine_acceptance_length", "A", "R", 1),
     }
-    for position in range(1, len(counters.counts.S or ()) + 1):
-        name = f"engine_position_reach_{position}"
-        out[name] = counters.of("engine_position_reach", "S", "R", position=position)
+    rounds, *reached = counters.reach or (0,)
+    of_these = Counters(Counts(R=rounds), {"R": counters.half.get("R", 0), "A": counters.half.get("S", 0)})
+    for position, number in enumerate(reached, 1):
+        here = replace(of_these, counts=Counts(A=number, R=rounds))
+        out[f"engine_position_reach_{position}"] = here.of("engine_position_reach", "A", "R")
     return out
 
 

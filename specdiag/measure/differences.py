@@ -46,7 +46,7 @@ def _bonus(views: Sequence[EngineView]) -> Iterator[str]:
         inside = [each for each in found if each[1].bonus]
         outside = [each for each in found if not each[1].bonus]
         if inside and outside:
-            yield f"the verifier's own token of each round is in {_names(inside)}; it is not in {_names(outside)}"
+            yield f"{family}s: the verifier's own token of each round is in {_names(inside)}; it is not in {_names(outside)}"
 
 
 def _prefill(views: Sequence[EngineView]) -> Iterator[str]:
@@ -61,10 +61,7 @@ def _prefill(views: Sequence[EngineView]) -> Iterator[str]:
 def _denominators(views: Sequence[EngineView]) -> Iterator[str]:
     below: dict[str, list[tuple[str, EngineFigure]]] = {}
     for each in _of(views, "rate"):
-        bottom = each[1].formula.rpartition(" / ")[2]
-        below.setdefault(bottom.removeprefix("(").removesuffix(")") if bottom.count("(") == 1 else bottom, []).append(
-            each
-        )
+        below.setdefault(_bare(each[1].formula.rpartition(" / ")[2]), []).append(each)
     if len(below) > 1:
         parts = []
         for formula, found in below.items():
@@ -73,6 +70,11 @@ def _denominators(views: Sequence[EngineView]) -> Iterator[str]:
             value = "" if figure.per == "request" or rate.denominator is None else f" = {rate.denominator:,.0f}"
             parts.append(f"{formula}{value} in {_names(found)}")
         yield f"rates are taken of {'; of '.join(parts)}"
+
+
+def _bare(formula: str) -> str:
+    """A side of a formula without the brackets around all of it."""
+    return formula[1:-1] if formula.startswith("(") else formula
 
 
 def _anywhere(views: Sequence[EngineView], engines: Sequence[Engine]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from specdiag.render import console_drafters as drafters
+from specdiag.render import console_engines as side_by_side
 from specdiag.render import console_notes as notes
 from specdiag.render import console_shared as together
 from specdiag.render.figures import count, counted
@@ -101,6 +102,7 @@ SECTIONS: tuple[Section, ...] = (
     scope,
     drafters.drafter_table,
     drafters.engine_counts,
+    side_by_side.engines,
     together.shared,
     together.blame,
     together.marginal,

@@ -28,6 +28,7 @@ from specdiag.render.choice import (
 )
 from specdiag.render.figures import count, counted, interval
 from specdiag.render.heat import heat
+from specdiag.render.markdown_engines import engines
 from specdiag.render.markdown_parts import (
     LONGEST,
     SHORT,
@@ -51,6 +52,7 @@ def render(report: Report) -> str:
     parts = [
         *_headline(report),
         *_drafters(report),
+        *engines(report),
         *_shared(report),
         *_blame(report),
         *_marginal(report),

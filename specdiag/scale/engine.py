@@ -42,8 +42,11 @@ class EngineCounts:
 
 
 def _counters(event: TallyEvent) -> Iterator[tuple[str, int, int]]:
-    """(name, position, number) of everything in an event that adds: its counts; how many events have each of them (`logged`); by how much
-    estimated ones may be off (`half`); how often a full block had so many drafts (`full`), and the output a token of prefill (`prefill`)."""
+    """(name, position, number) of everything in an event that adds.
+
+    Its counts; how many events have each of them (`logged`), and the rounds of those with positions; by how much estimated ones may be off
+    (`half`); how often a full block had so many drafts (`full`), and the output a token of prefill (`prefill`).
+    """
     yield "events", 0, 1
     for name in COUNTERS:
         number = getattr(event, name)
@@ -54,6 +57,7 @@ def _counters(event: TallyEvent) -> Iterator[tuple[str, int, int]]:
             yield f"logged {name}", 0, 1
     if event.reached is not None:
         yield "logged reached", 0, 1
+        yield "rounds with reached", 0, event.rounds or 0
         yield from (("reached", position, number) for position, number in enumerate(event.reached, 1))
     yield from ((f"half {name}", 0, number) for name, number in (event.estimated or {}).items())
     if event.max_draft_tokens is not None:
