@@ -67,6 +67,7 @@ class Sizes:
     rounds: int
     memory: tuple[int, int]
     pairs: int
+    megabytes: int
 
 
 def run(command: list[str], output: str = os.devnull) -> Run:
@@ -100,7 +101,7 @@ def pairs(number: int, one: list[str], other: list[str]) -> list[tuple[Run, Run]
     return [(run(one), run(other)) for _ in range(WARM_UP + number)][WARM_UP:]
 
 
-def compared(part: str, what: str, target: float, number: int, one: list[str], other: list[str]) -> Line:
+def compared(part: str, what: str, target: float | None, number: int, one: list[str], other: list[str]) -> Line:
     """The line on two commands: how many times as long the one takes as the other."""
     both = pairs(number, one, other)
     wall, cpu = sorted(a.wall / b.wall for a, b in both), sorted(a.cpu / b.cpu for a, b in both)
@@ -109,8 +110,8 @@ def compared(part: str, what: str, target: float, number: int, one: list[str], o
         part,
         what,
         f"{middle:.2f} ({wall[0]:.2f} to {wall[-1]:.2f})",
-        f"{target:g}",
-        middle <= target,
+        f"{target:g}" if target else "",
+        middle <= target if target else None,
         f"{statistics.median(cpu):.2f}",
         _two(both, lambda r: r.wall, ".2f"),
         _two(both, lambda r: r.cpu, ".2f"),
@@ -134,11 +135,20 @@ def script(name: str, *arguments: str) -> list[str]:
 
 def made(rounds: int) -> Path:
     """A trace of so many rounds, made if it is not there."""
-    path = DATA / f"made-{rounds}.jsonl"
+    return _made(DATA / f"made-{rounds}.jsonl", "make_trace.py", "--rounds", str(rounds))
+
+
+def logged(megabytes: int, every: int) -> Path:
+    """A log of this size, one line of so many a report on speculative decoding; made if it is not there."""
+    sizes = "--megabytes", str(megabytes), "--every", str(every)
+    return _made(DATA / f"server-{megabytes}-{every}.log", "make_log.py", *sizes)
+
+
+def _made(path: Path, by: str, *arguments: str) -> Path:
     if not path.exists():
         DATA.mkdir(exist_ok=True)
         print(f"making {path.name}", file=sys.stderr)
-        subprocess.run(script("make_trace.py", "--rounds", str(rounds), "--output", str(path)), check=True)
+        subprocess.run(script(by, *arguments, "--output", str(path)), check=True)
     with open(path, "rb") as file:  # from the disk to memory, so that the first run does not pay for it
         while file.read(1 << 20):
             pass
@@ -246,6 +256,25 @@ def same(sizes: Sizes) -> Iterator[Line]:
     yield Line("g", "reports of `--jobs 1`, `2` and `3`", told, "identical", len(digests) == 1)
 
 
+def importing(sizes: Sizes) -> Iterator[Line]:
+    """(h) What the log of a server costs, against counting its lines of interest with grep; and its memory."""
+    for every in (1000, 20):
+        log = logged(sizes.megabytes, every)
+        grep = [shutil.which("grep") or "grep", "-c", "SpecDecoding metrics", str(log)]
+        what = f"log of {sizes.megabytes} MB, one line of {every:,} a report / `grep -c`"
+        yield compared("h", what, None, sizes.pairs, analyze(log), grep)
+    peaks = [run(analyze(logged(megabytes, 1000))).peak for megabytes in (sizes.megabytes, sizes.megabytes // 10)]
+    what = f"peak at {sizes.megabytes} / at {sizes.megabytes // 10} MB of log"
+    yield Line(
+        "h",
+        what,
+        f"{peaks[0] / peaks[1]:.2f}",
+        "1.10",
+        peaks[0] <= 1.10 * peaks[1],
+        peak="{:.0f} / {:.0f}".format(*peaks),
+    )
+
+
 PARTS: dict[str, Callable[[Sizes], Iterator[Line]]] = {
     "a": decoding,
     "b": against_duckdb,
@@ -254,6 +283,7 @@ PARTS: dict[str, Callable[[Sizes], Iterator[Line]]] = {
     "e": startup,
     "f": recorder,
     "g": same,
+    "h": importing,
 }
 
 
@@ -269,6 +299,7 @@ def main() -> None:
     parser.add_argument("--only", default="".join(PARTS), metavar="PARTS", help="such as a,b; default: all")
     parser.add_argument("--rounds", type=int, default=400_000, help="of the trace that is timed")
     parser.add_argument("--memory-rounds", type=int, nargs=2, default=(100_000, 1_000_000), metavar="N")
+    parser.add_argument("--log-megabytes", type=int, default=1000, help="of the log that is timed")
     parser.add_argument("--pairs", type=int, default=7, help="pairs of runs, after a warm-up; at least 5")
     parser.add_argument("--remove-data", action="store_true", help="remove the traces afterwards")
     chosen = parser.parse_args()
@@ -277,7 +308,7 @@ def main() -> None:
         parser.error(f"--only {chosen.only}: parts are {', '.join(PARTS)}")
     if chosen.pairs < 5:
         parser.error("--pairs: at least 5")
-    sizes = Sizes(chosen.rounds, tuple(chosen.memory_rounds), chosen.pairs)
+    sizes = Sizes(chosen.rounds, tuple(chosen.memory_rounds), chosen.pairs, chosen.log_megabytes)
     compileall.compile_dir(str(ROOT / "specdiag"), quiet=2)
     lines = []
     for part in wanted:

@@ -260,43 +260,31 @@ class Requests(msgspec.Struct, frozen=True):
 
 
 class EngineFigure(msgspec.Struct, frozen=True):
-    """A figure under an engine's definition. `per`: the ratio is taken of all rounds, or of each request and then averaged. `bonus` and `prefill`:
-    whether the verifier's own tokens, and the token that prefill samples, are in it. `positions`: it has one rate for each position, else one
-    alone. `unverified`: what of the definition could not be confirmed."""
+    """A figure as an engine would give it. `family`: `length`, `rate`, `reach` or `hazard` (the last two by position, from 1); `formula` over the
+    symbols of docs/definitions.md; `counts_in`: what goes into it that does not go into others of its family; `where`: where the engine has it."""
 
     name: str
     family: Literal["length", "rate", "reach", "hazard"]
+    position: int
     unit: Literal["", "%"]
     formula: str
-    per: Literal["all", "request"]
+    counts_in: list[str]
     where: str
-    bonus: bool
-    prefill: bool
-    positions: bool
-    rates: list[Rate]
-    unverified: str = ""
+    rate: Rate
 
 
 class EngineView(msgspec.Struct, frozen=True):
-    """What an engine would print for the same rounds. `basis`: `rounds`, each counted as this engine counts it, or `counts` that another engine
-    kept. `counts`: A accepted, R rounds, D proposed, G output tokens, K drafts of a full block, n requests, M matches at any position; those that
-    are known. `counting`: how this engine counts what others count otherwise. `assumed`: rounds whose token of the verifier's own is
-    not logged, and taken to have been there."""
+    """The same rounds under the definitions of one engine. `of`: which rounds or counts; `assumes`: what was taken where the log does not say, or
+    could not be confirmed; `counts`: its counts of them, by the symbols of the formulas, as far as they are known; `counting`: how it counts what
+    others count otherwise."""
 
-    id: str
+    engine: str
     title: str
-    basis: Literal["rounds", "counts"]
-    counts: dict[str, int]
+    of: str
     figures: list[EngineFigure]
-    counting: list[str]
-    assumed: int = 0
-
-
-class Engines(msgspec.Struct, frozen=True):
-    """The engines asked for with `--as`, side by side, and what makes their figures differ."""
-
-    views: list[EngineView]
-    differences: list[str]
+    assumes: list[str]
+    counts: dict[str, int] = {}
+    counting: list[str] = []
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -327,4 +315,4 @@ class Report(msgspec.Struct, frozen=True):
     integrity: list[Integrity]
     skipped: list[Skipped]
     definitions: dict[str, str]
-    engines: Engines | msgspec.UnsetType = msgspec.UNSET
+    engines: list[EngineView] = []

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from specdiag.engines.catalogue import ENGINES
 from specdiag.errors import IN_A_SENTENCE, UsageError, cut, shown
 from specdiag.measure import scope as scoping
+from specdiag.measure.as_engines import engine_views
 from specdiag.measure.blame import MAX_BLAMED, blame
-from specdiag.measure.counters import engine_rates, of_drafter, pooled
+from specdiag.measure.counters import engine_rates, of_drafter
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
-from specdiag.measure.engines import engines
 from specdiag.measure.intervals import FEW_REQUESTS, Rates
 from specdiag.measure.progress import consensus, output_rates, thrash, time
 from specdiag.measure.requests import RequestMeans
@@ -26,7 +24,6 @@ from specdiag.report import (
     REPORT_SCHEMA,
     Blame,
     Drafter,
-    Engines,
     Identity,
     Input,
     Integrity,
@@ -44,6 +41,7 @@ from specdiag.trace.notes import CATALOGUE, KEPT_PLACES, Notes
 from specdiag.version import __version__
 
 DIMENSIONS = ("drafter", "position", "branch", "label")
+ALL_ENGINES = "all"
 MAX_REPLICATES = 10_000
 MAX_LISTED = 1000  # drafters with an entry of their own, those that proposed most first
 MAX_IDLE = 100  # drafters that a header declares, without a block or a count, with an entry of their own
@@ -52,7 +50,8 @@ MAX_IDLE = 100  # drafters that a header declares, without a block or a count, w
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to analyze. `by`: dimensions of the slices (`drafter`, `position`, `branch`, `label`, `label:NAME`). `format`: what the inputs are
-    (an importer, an engine, or `specdiag`), where they are not to tell it themselves. `engines`: whose definitions to show the figures under, too."""
+    (an importer, an engine, or `specdiag`), where they are not to tell it themselves. `engines`: whose definitions to
+    give the figures under, too."""
 
     strict: bool = False
     replicates: int = 200
@@ -63,6 +62,11 @@ class Options:
     format: str | None = None
     engines: tuple[str, ...] = ()
 
+    @property
+    def wanted_engines(self) -> tuple[str, ...]:
+        """The engines asked for, each once."""
+        return tuple(ENGINES) if ALL_ENGINES in self.engines else tuple(dict.fromkeys(self.engines))
+
     def checked(self) -> Options:
         """Itself; UsageError where an option cannot be."""
         for dimension in self.by:
@@ -71,13 +75,15 @@ class Options:
                     f"--by {shown(dimension)}: no such dimension",
                     f"Choose from {', '.join(DIMENSIONS)} and label:NAME.",
                 )
-        for name in self.engines:
-            if name not in ENGINES:
-                raise UsageError(f"--as {shown(name)}: no such engine", f"Choose from {', '.join(ENGINES)}.")
         if not 0 <= self.replicates <= MAX_REPLICATES:
             raise UsageError(f"{self.replicates} replicates", f"Choose 0 (no intervals) to {MAX_REPLICATES}.")
         if not 0 < self.level <= 0.9999:
             raise UsageError(f"a level of {self.level}", "Choose a share above 0 and up to 0.9999, such as 0.95.")
+        for name in self.engines:
+            if name not in ENGINES and name != ALL_ENGINES:
+                raise UsageError(
+                    f"--as {shown(name)}: no such engine", f"Choose from {', '.join(ENGINES)}; or {ALL_ENGINES}."
+                )
         if self.jobs < 1:
             raise UsageError(f"{self.jobs} jobs", "Choose 1 or more.")
         return self
@@ -138,18 +144,19 @@ def summarize(collected: Collected, options: Options) -> Report:
             *_not_listed(collected.tally, len(idle), blamed, tables, options),
         ],
         definitions=DEFINITIONS,
-        engines=_engines(tables, means, proposers, known, options) if options.engines else msgspec.UNSET,
+        engines=engine_views(
+            options.wanted_engines,
+            tables,
+            means,
+            _full_block(active, known),
+        ),
     )
 
 
-def _engines(
-    tables: Tables, means: RequestMeans, proposers: list[str], known: dict[str, scoping.Declared], options: Options
-) -> Engines:
-    """The figures under the definitions that were asked for."""
-    kept = [of_drafter(tables.engine(name)) for name in tables.drafters]
-    declared = [known[name].info.max_draft_tokens for name in proposers if name in known]
-    full = declared[0] if len(proposers) == len(declared) == 1 else None
-    return engines(options.engines, tables, means, pooled([c for c in kept if c is not None]), full)
+def _full_block(active: list[str], known: dict[str, scoping.Declared]) -> int | None:
+    """Drafts of a full block, where there is one drafter and the header says how many it makes."""
+    info = known[active[0]].info if len(active) == 1 and active[0] in known else None
+    return info.max_draft_tokens if info else None
 
 
 def _busiest(tables: Tables) -> list[str]:

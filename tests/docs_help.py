@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from specdiag.importers.registry import importers
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.trace.notes import CATALOGUE
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "traces").glob("*.md"))]
-COMMANDS = ("", "analyze", "record", "simulate", "validate", "schema")
+COMMANDS = ("", "analyze", "convert", "record", "simulate", "validate", "schema")
 ELISION = "..."
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -179,6 +180,15 @@ def notes_table() -> str:
     return "\n".join(["| code | severity | what | what to do, what is done |", "|---|---|---|---|", *rows]) + "\n"
 
 
+def importers_table() -> str:
+    """Every importer: what it reads, what it carries and what it cannot, as Markdown."""
+    rows = [
+        f"| `{name}` | {_cell(importer.reads)} | {_cell(importer.carries)} | {_cell(importer.lacks)} |"
+        for name, importer in importers().items()
+    ]
+    return "\n".join(["| `--from` | reads | carries | lacks |", "|---|---|---|---|", *rows]) + "\n"
+
+
 def _help_of(command: str) -> Callable[[], str]:
     return lambda: help_text(command)
 
@@ -186,5 +196,6 @@ def _help_of(command: str) -> Callable[[], str]:
 LIVING: dict[str, Callable[[], str]] = {
     "definitions": definitions_table,
     "notes": notes_table,
+    "importers": importers_table,
     **{f"help {command}".strip(): _help_of(command) for command in COMMANDS},
 }

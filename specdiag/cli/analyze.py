@@ -19,7 +19,7 @@ def run(
     source: str | None,
     format: str,
     by: str,
-    engines: tuple[str, ...],
+    engines: list[str],
     strict: bool | None,
     jobs: int,
     replicates: int,
@@ -37,7 +37,7 @@ def run(
         by=tuple(name.strip() for name in by.split(",") if name.strip()),
         jobs=jobs,
         format=source,
-        engines=engines,
+        engines=tuple(engines),
     ).checked()
     inputs = expand(traces)
     if output is not None and output.exists() and any(Path(name).exists() and output.samefile(name) for name in inputs):

@@ -67,7 +67,7 @@ def analyze(
     from specdiag.cli.analyze import run
 
     _loaded()
-    run(traces, source, format.value, by, tuple(engines or ()), strict, jobs, replicates, seed, level, output, quiet)
+    run(traces, source, format.value, by, engines or [], strict, jobs, replicates, seed, level, output, quiet)
 
 
 @app.command()

@@ -82,19 +82,19 @@ class Analyze:
         ),
     ]
     format = Annotated[Format, typer.Option("--format", "-f", help="How to show the report.")]
+    by = Annotated[
+        str,
+        typer.Option(
+            "--by", metavar="DIMENSIONS", help="Slices, comma-separated: drafter, position, branch, label, label:NAME."
+        ),
+    ]
     engines = Annotated[
         list[str] | None,
         typer.Option(
             "--as",
             metavar="ENGINE",
-            help="Show, too, what this engine would print for the same rounds, and why; once for each (vllm, sglang, llama-cpp, ...).",
+            help="Show the figures under an engine's definitions, too; once for each (vllm, sglang, ...), or all.",
             show_default=False,
-        ),
-    ]
-    by = Annotated[
-        str,
-        typer.Option(
-            "--by", metavar="DIMENSIONS", help="Slices, comma-separated: drafter, position, branch, label, label:NAME."
         ),
     ]
     strict = Annotated[

@@ -1,81 +1,86 @@
-"""Benchmarks and their result files, which take an engine's counts and average them in ways of their own.
+"""Benchmarks, each with its own figures of the engines that it drives.
 
-Source: AIPerf 0.13.0; Spec-Bench fd2c1cd7; EAGLE cb7e0841; SpecForge a6b6b023; speculators c05b95b3; Model-Optimizer a2fbac7b (its classes were run).
+Source: AIPerf 0.13.0 (metrics/types/spec_decode_metrics.py); Spec-Bench fd2c1cd7 (evaluation/speed.py); EAGLE cb7e0841 and SafeAILab/EAGLE#153,
+#195; SpecForge a6b6b023 (benchmarks/benchmarker/utils.py, specforge/benchmarks/sglang.py); speculators c05b95b3; Model-Optimizer a2fbac7b
+(examples/specdec_bench/specdec_bench/metrics/acceptance_rate.py).
 """
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
-_VLLM = Counting(padded=True)
-_CHUNKS = Counting(draftless=True, prefill_round=True)
+_RECORD = "`spec_decode_acceptance` of a record"
+_SUMMARY = "aggregate JSON, console"
 
 ENGINES = (
     Engine(
         "aiperf",
         "AIPerf",
         (
-            Figure(
-                "spec_decode_acceptance_length", "length", "A + R", "R", per="request", where="`avg` of the aggregate"
-            ),
-            Figure("spec_decode_token_weighted_acceptance_length", "length", "A + R", "R", where="aggregate"),
-            Figure(
-                "spec_decode_draft_acceptance_rate", "rate", "A", "D", "%", "request", where="`avg` of the aggregate"
-            ),
-            Figure("spec_decode_overall_draft_acceptance_rate", "rate", "A", "D", "%", where="aggregate"),
-            Figure("spec_decode_accepted_per_verified", "rate", "A + R", "D + R", where="aggregate"),
+            Figure("spec_decode_token_weighted_acceptance_length", "length", "A + R", "R", where=_SUMMARY),
+            Figure("spec_decode_acceptance_length", "length", "A + R", "R", per="request", where=_SUMMARY),
+            Figure("spec_decode_overall_draft_acceptance_rate", "rate", "A", "D", "%", where=_SUMMARY),
+            Figure("spec_decode_draft_acceptance_rate", "rate", "A", "D", "%", per="request", where=_SUMMARY),
+            Figure("spec_decode_accepted_per_verified", "rate", "A + R", "D + R", per="request", where=_SUMMARY),
+            Figure("mean_acceptance_length", "length", "A + R", "R", where=_RECORD),
+            Figure("draft_acceptance_rate", "rate", "A", "D", where=_RECORD),
         ),
-        source="its records of vLLM's requests, release 0.13.0",
-        counting=_VLLM,
+        counting=Counting(padding=True),
     ),
     Engine(
         "spec-bench",
         "Spec-Bench",
-        (Figure("#Mean accepted tokens", "length", "A + R", "R", where="speed.py; mean of `accept_lengths`"),),
+        (Figure("#Mean accepted tokens", "length", "A + R", "R", where="speed.py, over all steps of all questions"),),
         prefill_token=False,
         counting=Counting(draftless=True),
     ),
     Engine(
         "eagle",
-        "EAGLE, result files",
+        "EAGLE, Medusa",
         (
-            Figure("new_tokens / (idxs + 1)", "length", "A + R", "R", where="`choices` of a result file"),
-            Figure(
-                "alpha", "hazard", where="`alpha` / `alpha_num`", unverified="that it is conditional: by its name only"
-            ),
+            Figure("new_tokens / (idx + 1)", "length", "A + R", "R", where="sums over the answer file"),
+            Figure("mean of new_tokens / (idx + 1)", "length", "A + R", "R", per="request", where="mean over turns"),
+            Figure("new_tokens / idx", "length", "A + R", "R - n", where="where the last index is taken for a count"),
         ),
         prefill_token=False,
         counting=Counting(draftless=True),
     ),
     Engine(
         "specforge",
-        "SpecForge, bench_eagle3.py",
-        (Figure("accept_length", "length", "G", "R", where="`metrics` of the result file"),),
+        "SpecForge",
+        (Figure("accept_length", "length", "G", "R", where="bench_eagle3.py, reports of `specforge benchmark`"),),
     ),
     Engine(
         "specforge-sglang",
-        "SpecForge, benchmarks/sglang.py",
-        (Figure("average_acceptance_length", "length", "G", "R", per="request", where="result file"),),
+        "SpecForge, sglang.py",
+        (Figure("average_acceptance_length", "length", "G", "R", per="request", where="result JSON"),),
     ),
     Engine(
         "speculators",
         "speculators",
         (
             Figure("acceptance_length", "length", "A + R", "R", where="acceptance.csv"),
-            Figure("acceptance_at_pos", "reach", where="acceptance.csv, `acceptance_at_pos_<i - 1>`"),
+            Figure("acceptance_at_pos", "reach", where="`acceptance_at_pos_0` and on of acceptance.csv"),
         ),
-        source="differences of vLLM's counters",
-        counting=_VLLM,
+        counting=Counting(padding=True),
     ),
     Engine(
         "model-optimizer",
-        "Model-Optimizer, specdec_bench",
+        "Model-Optimizer",
         (
-            Figure("Average_AL", "length", "G", "R", per="request", where="acceptance_rate.json; chunks of the stream"),
-            Figure("Joint_Acceptance_Rate", "reach", where="acceptance_rate.json, key i + 1"),
-            Figure("Conditional_Acceptance_Rate", "hazard", where="acceptance_rate.json, key i + 1"),
+            Figure("Average_AL", "length", "A + R + n", "R + n", per="request", where="acceptance_rate.json"),
+            Figure("Request_AL", "length", "A + R + n", "R + n", where="acceptance_rate.json, of one turn"),
+            Figure(
+                "Joint_Acceptance_Rate", "reach", bottom="R + n", where="acceptance_rate.json, key i + 1; key 1 is 1"
+            ),
+            Figure("Conditional_Acceptance_Rate", "hazard", bottom="R + n", where="the same"),
         ),
-        counting=_CHUNKS,
+        counting=Counting(draftless=True),
+    ),
+    Engine(
+        "model-optimizer-trimmed",
+        "Model-Optimizer, first releases",
+        (Figure("Average_AR", "length", "A + R", "R", per="request", where="acceptance_rate.json"),),
+        prefill_token=False,
     ),
 )

@@ -1,24 +1,22 @@
 """What a figure of an engine is: a ratio of sums of counts, under the name that the engine gives it.
 
 Symbols: A accepted drafts; R verify rounds with at least one draft; D proposed drafts; G output tokens as the engine counts them; K drafts of a full
-block; n requests; M drafts that the verifier would have drawn, wherever they stand; S_i rounds that accepted at least i drafts.
+block; n requests; M drafts that the verifier would have drawn, wherever they stand; F rounds accepted in full; S_i rounds that accepted at least i
+drafts; N_i rounds with at least i drafts.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from specdiag.engines.counting import PLAIN, Counting
-
 Family = Literal["length", "rate", "reach", "hazard"]
-"""`reach`: S_i / R, or S_i / N_i where that is the `bottom`; `hazard`: S_i / S_(i-1), with S_0 = R; of these two there is one figure for each
-position."""
+"""`reach`: S_i / R; `hazard`: S_i / S_(i-1), with S_0 = R; of these two there is one figure for each position. A `bottom` stands for R: `N` for
+N_i, or a formula."""
 
 SYMBOLS = {
     "A": "accepted tokens",
@@ -28,14 +26,15 @@ SYMBOLS = {
     "K": "the length of a full block",
     "n": "the number of requests",
     "M": "matches behind a refusal",
+    "F": "rounds accepted in full",
     "S": "rounds by accepted tokens",
-    "N": "rounds by proposed tokens",
+    "N": "rounds by drafts",
 }
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
 }
 
 
@@ -50,6 +49,7 @@ class Counts:
     K: int | None = None
     n: int | None = None
     M: int | None = None
+    F: int | None = None
     S: tuple[int, ...] | None = None
     N: tuple[int, ...] | None = None
 
@@ -58,20 +58,22 @@ class Counts:
 class Ratio:
     """The value of a figure, with what it was made of."""
 
-    numerator: Fraction
-    denominator: Fraction
+    numerator: int
+    denominator: int
 
     @property
     def value(self) -> Fraction:
         """Numerator / denominator."""
-        return self.numerator / self.denominator
+        return Fraction(self.numerator, self.denominator)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of an engine. `top` and `bottom`: sums of products of symbols, empty for `reach` and `hazard`. `per`: what the ratio is taken of;
-    with `request` the figure is the mean over requests of their ratios. `where`: the field, log line or metric that holds it. `unverified`: what
-    about it could not be confirmed. `counting`: how its rounds are counted, where that is not the engine's way."""
+    """One figure of an engine.
+
+    `top` and `bottom`: sums of products of symbols; `reach` and `hazard` have no `top`. `per`: what the ratio is taken of;
+    with `request` the figure is the mean over requests of their ratios. `where`: the field, log line or metric that holds it.
+    """
 
     name: str
     family: Family
@@ -80,31 +82,69 @@ class Figure:
     unit: Literal["", "%"] = ""
     per: Literal["all", "request"] = "all"
     where: str = ""
-    unverified: str = ""
-    counting: Counting | None = None
 
     @property
     def formula(self) -> str:
         """The formula, as one reads it."""
-        plain = {"reach": "S_i / N_i" if self.bottom == "N" else "S_i / R", "hazard": "S_i / S_(i-1)"}
-        ratio = plain.get(self.family) or f"{_side(self.top)} / {_side(self.bottom)}"
+        first = _side(self.bottom) if self.bottom else "R"
+        by_position = {
+            "reach": f"S_i / {'N_i' if first == 'N' else first}",
+            "hazard": "S_i / S_(i-1)" + ("" if first == "R" else f", S_0 = {self.bottom}"),
+        }
+        ratio = by_position.get(self.family) or f"{_side(self.top)} / {_side(self.bottom)}"
         return f"mean over requests of {ratio}" if self.per == "request" else ratio
 
     def of(self, counts: Counts, position: int = 0) -> Ratio | str:
         """The ratio for these counts; what is missing, where it cannot be formed. `position`, from 1: of `reach` and `hazard`."""
         if self.family in ("reach", "hazard"):
             return _at(self, counts, position)
+        known = {name: getattr(counts, name) for name in SYMBOLS}
         try:
-            top, bottom = evaluate(self.top, counts), evaluate(self.bottom, counts)
+            top, bottom = evaluate(self.top, known), evaluate(self.bottom, known)
         except LookupError as missing:
             return f"{SYMBOLS[missing.args[0]]} not known"
         return Ratio(top, bottom) if bottom else "its denominator is 0"
+
+    def counts_in(self, prefill_token: bool) -> list[str]:
+        """What the figure counts that another of its family may not, in words. `prefill_token`: whether G holds the token of prefill."""
+        if self.family in ("reach", "hazard"):
+            said_of = "of all rounds" if self.family == "reach" else "of the rounds that came to the position"
+            said_of = "of the rounds with a draft there" if self.bottom == "N" else said_of
+            return [said_of, *(["prefill as a round"] if "n" in self.bottom else [])]
+        top, bottom = (set(_names(_parsed(side))) for side in (self.top, self.bottom))
+        said = {
+            "the verifier's own token": {"A", "R"} <= top or "G" in top,
+            "the token of prefill": ("G" in top and prefill_token) or "n" in top,
+            "prefill as a round": "n" in bottom and "R" in bottom,
+            "drafts that match behind a refusal": "M" in top,
+            "every block as a full one": "K" in bottom,
+            "drafts and the verifier's own tokens as denominator": {"D", "R"} <= bottom,
+            "output tokens as denominator": bottom == {"G"} or {"A", "R"} <= bottom,
+            "replayed rounds once more": "F" in top,
+            "each request alike": self.per == "request",
+        }
+        return [words for words, holds in said.items() if holds] or ["accepted drafts alone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How an engine counts a round. `draftless`: whether one without a draft is a round; `padding`: whether one of placeholders is; `stop`: which
+    accepted drafts count in a round that ends the output: those before the stop is looked for, those that are kept, those before the token that
+    ends it and no refused one (ExLlama), or the kept tokens less one (Hugging Face). `full_blocks`: D is K a round, whatever was proposed."""
+
+    draftless: bool = False
+    padding: bool = False
+    stop: Literal["before", "kept", "exllama", "less_one"] = "before"
+    full_blocks: bool = False
+
+
+PLAIN = Counting()
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """An engine, or one of its releases: its figures, and how it counts. `prefill_token`: whether G holds the token that prefill samples.
-    `title`: name and releases; `source`: where this is from; `counting`: what a round counts as."""
+    `title`: name and releases; `source`: where this is from; `unverified`: what of it could not be confirmed."""
 
     id: str
     title: str
@@ -112,42 +152,23 @@ class Engine:
     prefill_token: bool = True
     source: str = ""
     counting: Counting = PLAIN
+    unverified: str = ""
 
     def figure(self, name: str) -> Figure | None:
         """The figure of this name."""
         return next((figure for figure in self.figures if figure.name == name), None)
 
 
-def evaluate(formula: str, counts: Counts) -> Fraction:
-    """A sum of products of symbols and numbers; LookupError names the first symbol that is not known."""
-
-    def of(symbol: str) -> Fraction:
-        value = getattr(counts, symbol)
-        if value is None:
-            raise LookupError(symbol)
-        return Fraction(value)
-
-    result: Fraction = _value(_parsed(formula), of)
-    return result
-
-
-def evaluate_arrays(formula: str, known: Mapping[str, Any]) -> Any:
-    """The same over arrays of counts; LookupError names the first symbol that is not known."""
-
-    def of(symbol: str) -> Any:
-        if known.get(symbol) is None:
-            raise LookupError(symbol)
-        return known[symbol]
-
-    return _value(_parsed(formula), of)
+def evaluate(formula: str, known: Mapping[str, Any]) -> Any:
+    """A sum of products of symbols and whole numbers, over numbers or arrays of them; LookupError names the first symbol that is not known."""
+    return _value(_parsed(formula), known)
 
 
 def symbols_of(figure: Figure) -> set[str]:
     """The symbols in the formula of a figure."""
-    if figure.family in ("reach", "hazard"):
-        return {"S", "R"}
-    sides = (_parsed(figure.top), _parsed(figure.bottom))
-    return {node.id for side in sides for node in ast.walk(side) if isinstance(node, ast.Name)}
+    sides = [side for side in (figure.top, figure.bottom) if side]
+    found = {name for side in sides for name in _names(_parsed(side))}
+    return found if figure.family in ("length", "rate") else found | {"S", "R"}
 
 
 @functools.cache
@@ -155,25 +176,36 @@ def _parsed(formula: str) -> ast.expr:
     return ast.parse(formula, mode="eval").body
 
 
-def _value(node: ast.expr, of: Callable[[str], Any]) -> Any:
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_value(node.left, of), _value(node.right, of))
+        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
     if isinstance(node, ast.Constant):
         return node.value
     assert isinstance(node, ast.Name)
-    return of(node.id)
+    value = known.get(node.id)
+    if value is None:
+        raise LookupError(node.id)
+    return value
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
 
 
 def _at(figure: Figure, counts: Counts, position: int) -> Ratio | str:
     if counts.S is None or counts.R is None:
         return f"{SYMBOLS['S' if counts.S is None else 'R']} not known"
-    survivors = (counts.R, *counts.S)
-    if not 1 <= position < len(survivors):
+    if not 1 <= position <= len(counts.S):
         return "no round came that far"
-    below = survivors[position - 1] if figure.family == "hazard" else counts.R
+    try:
+        below = evaluate(figure.bottom or "R", {name: getattr(counts, name) for name in SYMBOLS} | {"N": counts.R})
+    except LookupError as missing:
+        return f"{SYMBOLS[missing.args[0]]} not known"
     if figure.bottom == "N" and counts.N is not None:  # else every block is taken to be full
         below = counts.N[position - 1]
-    return Ratio(Fraction(survivors[position]), Fraction(below)) if below else "its denominator is 0"
+    if figure.family == "hazard" and position > 1:
+        below = counts.S[position - 2]
+    return Ratio(counts.S[position - 1], below) if below else "its denominator is 0"
 
 
 def _side(formula: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 ENGINES = (
     Engine(
@@ -15,6 +14,6 @@ ENGINES = (
             Figure("efficiency", "rate", "A", "G", where="streaming generator of exllamav2"),
         ),
         prefill_token=False,
-        counting=Counting(stop="abandoned"),
+        counting=Counting(stop="exllama"),
     ),
 )

@@ -3,24 +3,32 @@ FastDeploy#5947."""
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
 from specdiag.engines.definitions import Engine, Figure
 
 _WHERE = "`speculate_metrics`"
 _OPEN = "whether the step of prefill is among the steps"
-_FIGURES = (
-    Figure("accept_ratio", "rate", "A", "A + R", where=_WHERE, unverified=_OPEN),
-    Figure("average_accept_length", "length", "A + R", "R", where=_WHERE, unverified=_OPEN),
-    Figure("accept_ratio_per_head", "hazard", where=_WHERE, unverified=_OPEN),
-)
 
 ENGINES = (
     Engine(
         "fastdeploy",
-        "FastDeploy, prefill being a step",
-        _FIGURES,
+        "FastDeploy",
+        (
+            Figure("accept_ratio", "rate", "A", "A + R", where=_WHERE),
+            Figure("average_accept_length", "length", "A + R", "R", where=_WHERE),
+            Figure("accept_ratio_per_head", "hazard", where=_WHERE),
+        ),
         prefill_token=False,
-        counting=Counting(prefill_round=True),
+        unverified=_OPEN,
     ),
-    Engine("fastdeploy-decode", "FastDeploy, prefill being no step", _FIGURES, prefill_token=False),
+    Engine(
+        "fastdeploy-prefill",
+        "FastDeploy, prefill among the steps",
+        (
+            Figure("accept_ratio", "rate", "A", "A + R + n", where=_WHERE),
+            Figure("average_accept_length", "length", "A + R + n", "R + n", where=_WHERE),
+            Figure("accept_ratio_per_head", "hazard", bottom="R + n", where=_WHERE),
+        ),
+        prefill_token=False,
+        unverified=_OPEN,
+    ),
 )

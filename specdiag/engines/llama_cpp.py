@@ -2,12 +2,14 @@
 
 Source: llama.cpp of llama-cpp-python 0.3.20, 0.3.26, 0.3.31, 0.3.33 and 0.3.36 (tools/server/server-context.cpp, common/speculative.cpp, examples);
 Ollama fb307609 (the MLX runner).
+
+Where the cache cannot be rolled back in part (recurrent models, sliding windows), a round that was cut is verified again with what it accepted, and
+releases up to 0.3.33 count these and one more.
 """
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 ENGINES = (
     Engine(
@@ -23,12 +25,11 @@ ENGINES = (
     ),
     Engine(
         "llama-cpp-replay",
-        "llama.cpp to 0.3.33, on a target that cannot roll back",
+        "llama.cpp ≤ 0.3.33, targets that cannot roll back",
         (
-            Figure("draft acceptance", "rate", "A", "D", where="log of llama-server"),
-            Figure("mean len", "length", "A + R", "R", where="log, `mean acceptance length` at first"),
+            Figure("draft acceptance", "rate", "A + R - F", "D", where="log of llama-server"),
+            Figure("mean len", "length", "A + R + R - F", "R", where="log of llama-server"),
         ),
-        counting=Counting(replay=True),
     ),
     Engine(
         "ollama",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 ENGINES = (
     Engine(
@@ -15,6 +14,6 @@ ENGINES = (
             ),
         ),
         prefill_token=False,
-        counting=Counting(stop="kept"),
+        counting=Counting(draftless=True, stop="kept"),
     ),
 )

@@ -5,6 +5,7 @@ A number that was printed with k decimals stands for all that round to it: half 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.definitions import Counts, Engine, Figure, Ratio
 
+LAST_BITS = Fraction(1, 2**51)  # of a float, relative to it: what two or three operations on it may lose
 MOST_EXPLAINED = 3  # definitions that a note names
 _NUMBER = re.compile(r"(-?\d+(?:\.(\d+))?(?:[eE]([+-]?\d+))?)(%?)")
 
@@ -26,9 +28,15 @@ class Printed(NamedTuple):
 
     def is_(self, ratio: Ratio | str) -> bool:
         """Whether this ratio would be printed so."""
-        return isinstance(ratio, Ratio) and abs(ratio.value - self.value) <= self.slack
+        if not isinstance(ratio, Ratio):
+            return False
+        # Crosswise, since making a fraction of every ratio of a long log takes longer than reading it.
+        value, slack = self.value, self.slack
+        off = abs(ratio.numerator * value.denominator - value.numerator * ratio.denominator) * slack.denominator
+        return off <= slack.numerator * abs(ratio.denominator) * value.denominator
 
 
+@functools.lru_cache(4096)
 def parsed(text: str) -> Printed | None:
     """A number as printed, a percentage as a fraction; None for what is none (nan)."""
     found = _NUMBER.fullmatch(text.strip())
@@ -36,8 +44,10 @@ def parsed(text: str) -> Printed | None:
         return None
     decimals = len(found[2] or "") - int(found[3] or 0)
     unit = Fraction(1, 100) if found[4] else Fraction(1)
-    # Floating-point numbers that were printed whole round in their last digit only; one unit more for how the engine came to it.
-    return Printed(Fraction(found[1]) * unit, (Fraction(51, 100) / Fraction(10) ** decimals) * unit)
+    # A float that was printed whole is off by its own last bits, too, which may be more than half of its last digit.
+    value = Fraction(found[1])
+    slack = max(Fraction(51, 100) / Fraction(10) ** decimals, abs(value) * LAST_BITS)
+    return Printed(value * unit, slack * unit)
 
 
 class Differs(NamedTuple):
@@ -57,6 +67,8 @@ def differing(definitions: str, printed: dict[str, str], counts: Counts) -> Iter
         ratio = figure.of(counts, position) if figure else ""
         if engine is None or figure is None or said is None or not isinstance(ratio, Ratio) or said.is_(ratio):
             continue
+        if figure.per == "request" and counts.n != 1:
+            continue  # a mean of means, which pooled counts cannot give: whoever read the file may know more
         sentence = f"{name} {text} printed, {_shown(ratio, figure)} by {figure.formula} = {ratio.numerator} / {ratio.denominator}"
         why = "; ".join(_explained(said, figure, position, counts, engine)) or "no definition known here gives it"
         yield Differs(name, f"{sentence}: {why}")

@@ -7,13 +7,12 @@ the number of its nodes: there the rate cannot come to 1.
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 _LENGTH = Figure("accept len", "length", "A + R", "R", where="decode log line; gauge `sglang:spec_accept_length`")
 _PER_REQUEST = (
-    Figure("spec_accept_length", "length", "G", "R", per="request", where="`meta_info`, `sglext.spec_tokens_details`"),
-    Figure("spec_accept_rate", "rate", "A", "R * K", per="request", where="`meta_info`, `sglext.spec_tokens_details`"),
+    Figure("spec_accept_length", "length", "G", "R", where="`meta_info`, `sglext.spec_tokens_details`"),
+    Figure("spec_accept_rate", "rate", "A", "R * K", where="`meta_info`, `sglext.spec_tokens_details`"),
 )
 _RATE = "decode log line; gauge `sglang:spec_accept_rate`"
 
@@ -35,6 +34,6 @@ ENGINES = (
         "SGLang to 0.5.11, worker without overlap",
         (_LENGTH, Figure("accept rate", "rate", "A + R", "R * (K + 1)", where=f"{_RATE}; 0.5.4 to 0.5.10")),
         source="the log alone: what was accepted past a stop is taken back before it is counted",
-        counting=Counting(stop="recomputed"),
+        counting=Counting(stop="less_one"),
     ),
 )

@@ -1,16 +1,12 @@
 """TensorRT-LLM. Source: tensorrt_llm/_torch/pyexecutor (iteration stats), metrics/collector.py, and pull request #19311, as of September 2026.
 
-`avg_decoded_tokens_per_iter` counts the step of prefill as an iteration.
+`avg_decoded_tokens_per_iter` counts the step of prefill as an iteration. trtllm-bench makes up its drafts from iterations and K; whether the number
+of iterations that a last response carries holds prefill is not known, so it is there twice.
 """
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
-from specdiag.engines.definitions import Engine, Figure
-
-_AL = "average of `acceptance_length_percentiles`"
-_DAR = "average of `draft_acceptance_rate_percentiles`"
-_OPEN = "whether the iteration of a final response counts that of prefill"
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 ENGINES = (
     Engine(
@@ -19,48 +15,36 @@ ENGINES = (
         (
             Figure("acceptanceLength", "length", "A + R", "R", where="`specDecodingStats` of an iteration"),
             Figure("acceptance_rate", "rate", "A", "D", where="`speculative_decoding` of a request"),
-            Figure(
-                "avg_decoded_tokens_per_iter",
-                "length",
-                "G",
-                "R + n",
-                per="request",
-                where="choice of a response",
-                counting=Counting(draftless=True),
-            ),
+            Figure("avg_decoded_tokens_per_iter", "length", "G", "R + n", where="choice of a response"),
         ),
         source="iteration stats, request_perf_metrics",
     ),
     Engine(
         "trtllm-bench",
-        "trtllm-bench",
+        "trtllm-bench, R iterations reported",
         (
+            Figure("acceptance_length_percentiles", "length", "G", "R + n", where="`decoding_stats`"),
+            Figure("draft_acceptance_rate_percentiles", "rate", "G - R - n", "K * (R + n)", where="`decoding_stats`"),
+        ),
+        source="bench/dataclasses/reporting.py, not of a known release",
+        counting=Counting(draftless=True),
+        unverified="whether the iterations of a final response hold that of prefill",
+    ),
+    Engine(
+        "trtllm-bench-1",
+        "trtllm-bench, R + 1 iterations reported",
+        (
+            Figure("acceptance_length_percentiles", "length", "G", "R + 2 * n", where="`decoding_stats`"),
             Figure(
-                "[AL], iterations without prefill", "length", "G", "R + n", per="request", where=_AL, unverified=_OPEN
-            ),
-            Figure(
-                "[AL], iterations with prefill", "length", "G", "R + n + n", per="request", where=_AL, unverified=_OPEN
-            ),
-            Figure(
-                "[DAR], iterations without prefill",
+                "draft_acceptance_rate_percentiles",
                 "rate",
-                "G - R - n",
-                "K * (R + n)",
-                per="request",
-                where=_DAR,
-                unverified=_OPEN,
-            ),
-            Figure(
-                "[DAR], iterations with prefill",
-                "rate",
-                "G - R - n - n",
-                "K * (R + n + n)",
-                per="request",
-                where=_DAR,
-                unverified=_OPEN,
+                "G - R - 2 * n",
+                "K * (R + 2 * n)",
+                where="`decoding_stats`",
             ),
         ),
+        source="bench/dataclasses/reporting.py, not of a known release",
         counting=Counting(draftless=True),
-        source="bench/dataclasses/reporting.py: the proposed tokens are made up as K times the iterations",
+        unverified="whether the iterations of a final response hold that of prefill",
     ),
 )

@@ -6,8 +6,7 @@ vllm/v1/metrics/stats.py of 0.29.0 (of one request).
 
 from __future__ import annotations
 
-from specdiag.engines.counting import Counting
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 _RATE = Figure(
     "Draft acceptance rate",
@@ -36,7 +35,7 @@ ENGINES = (
             ),
             Figure("draft_acceptance_rate", "rate", "A", "D", where="`metrics.speculative_decoding` of a response"),
         ),
-        counting=Counting(padded=True),
+        counting=Counting(padding=True),  # from 0.28 on
     ),
     Engine(
         "vllm-0.8.5", "vLLM 0.8.5", (Figure("Mean acceptance length", "length", "A", "R", where="log"), _RATE, _REACH)

@@ -20,12 +20,16 @@ KINDS = {
     "f5": r"\d+\.\d{5}",
     "number": r"\d+(?:\.\d+)?(?:e[+-]?\d+)?",
     "word": r"[\w./:+-]+",
+    "shares": r"\d+\s*:\s*'\d+\.\d{2}%'(?:\s*,\s*\d+\s*:\s*'\d+\.\d{2}%')*",  # a dict of percentages, as Python writes it
 }
 KINDS |= {f"{kind}|nan": rf"(?:{pattern}|-?nan)" for kind, pattern in KINDS.items() if kind.startswith("f")}
 KINDS |= {f"{kind}s": rf"{pattern}(?:\s*,\s*{pattern})*" for kind, pattern in KINDS.items() if kind[0] == "f"}
 
 _TOKEN = re.compile(r"<(\w+):([\w|]+)>|(\{\?)|(\?\})|(\s+)|(.)", re.DOTALL)
 _CONTINUED = re.compile(r"^[ \t>|]+")
+_GOES_ON = re.compile(
+    r"[ \t>|]*[\d,.]"
+)  # what may follow on a report that is whole already: more numbers of a list at its end
 _AROUND = "`\"'*. \t\r"  # what a paste may have put behind a report
 
 
@@ -43,6 +47,9 @@ def layout(template: str) -> re.Pattern[str]:
 def whole(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """The match of all of a report that may be wrapped: of its line, or of as many lines joined as match. None where none does."""
     first, *more = text.split("\n", MOST_LINES)
+    alone = pattern.fullmatch(first.strip(_AROUND))
+    if alone and not (more and _GOES_ON.match(more[0])):
+        return alone
     joined = accumulate(
         [first, *(_CONTINUED.sub("", line) for line in more[: MOST_LINES - 1])], lambda a, b: a.rstrip("\r") + b
     )

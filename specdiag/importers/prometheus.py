@@ -47,11 +47,14 @@ def scrapes(source: Source, prefix: str) -> Iterator[Scrape]:
     current = Scrape()
     seen: set[tuple[object, ...]] = set()
     for number, line in source.rows():
+        line = line.strip()
         if not line.startswith(prefix):
             continue
-        found = _SAMPLE.fullmatch(line.strip())
+        found = _SAMPLE.fullmatch(line)
         if not found or found[1].endswith("_created"):
             continue
+        if source.cut and number == source.lines and not found[3].endswith(".0"):
+            continue  # the file ends within a line, and the number may go on
         labels = {
             name: re.sub(r"\\.", lambda m: _UNESCAPED.get(m[0], m[0]), value)
             for name, value in _LABEL.findall(found[2] or "")

@@ -12,7 +12,7 @@ from specdiag.importers.interface import Importer
 from specdiag.importers.source import plain
 from specdiag.report import NATIVE
 from specdiag.trace.events import EVENT_TYPES
-from specdiag.trace.sources import Piece, pieces
+from specdiag.trace.sources import SUFFIXES, Piece, pieces
 
 LOOKED_AT = 4  # segments of an input that are searched for what tells its format
 HEAD = 1 << 16
@@ -65,10 +65,10 @@ def opened(name: str, given: str | None = None, drafter: str | None = None) -> t
         raise InputError(
             f"{shown(name)}: nothing in it tells which of {known} it is{_opening(looked_at)}", "Say which: --from NAME."
         )
-    if native or _may_be_native(looked_at):
+    if native or name.endswith(SUFFIXES) or _may_be_native(looked_at):
         return NATIVE, stream
     raise InputError(
-        f"{shown(name)}: neither a trace nor a log or result file that an importer recognises{_opening(looked_at)}",
+        f"{shown(name)}: no event was read: neither a trace nor a log or result file that an importer recognises{_opening(looked_at)}",
         "A run that failed leaves no figures. Where it did not, say what it is: --from NAME (`specdiag convert --formats` lists them).",
     )
 

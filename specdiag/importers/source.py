@@ -8,15 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import msgspec
 
 from specdiag.errors import InputError, shown
+from specdiag.trace.newlines import newlines
 from specdiag.trace.notes import Notes
 from specdiag.trace.sources import Piece
 
 REACH = 4096  # bytes behind a marker that may belong to it, where lines were wrapped
+HEAD = 1 << 12  # bytes that tell one kind of input from another
 SMALL = 1 << 20  # inputs up to this size are searched for markers that were wrapped or lost their spaces, too
 MAX_DOCUMENT = 128 << 20  # of a JSON value that is not on one line: it is held whole
 
@@ -39,9 +42,16 @@ class Source:
     def __init__(self, name: str, pieces: Iterable[Piece]) -> None:
         self.name = name
         self.lines = self.size = 0
+        self.cut = False  # whether what was read last has no line end: then its last line may go on
         self.opening = ""  # the first line that says anything, for messages
         self.notes = Notes()
-        self._pieces = iter(pieces)
+        self._pieces: Iterator[Piece] = iter(pieces)
+
+    def head(self) -> bytes:
+        """The beginning of it, without escape sequences; it is read again by what comes."""
+        first = [*islice(self._pieces, 1)]
+        self._pieces = chain(first, self._pieces)
+        return plain(first[0].head(HEAD)) if first else b""
 
     def chunks(self) -> Iterator[tuple[int, bytes, bool]]:
         """(number of its first line, whole lines without escape sequences, whether it is all of the input)."""
@@ -49,10 +59,11 @@ class Source:
         for piece in self._pieces:
             data = piece.read()
             start = self.lines + 1
-            self.lines += data.count(b"\n") + bool(data and not data.endswith(b"\n")) + piece.skipped
+            self.lines += newlines(data) + bool(data and not data.endswith(b"\n")) + piece.skipped
             self.size += len(data)
             for code, text in [*piece.notes, *([("too_long", "")] if piece.skipped else [])]:
                 self.notes.add(code, max(self.lines, 1), "$", text)
+            self.cut = not data.endswith(b"\n")
             data = plain(data)
             if not self.opening:
                 self.opening = data.lstrip()[:1000].partition(b"\n")[0].decode(errors="replace").strip()
@@ -73,7 +84,7 @@ class Source:
             hits = _loosely(data, loose) if small else _exactly(data, wanted)
             lines, counted = start, 0
             for i, (begin, end, number) in enumerate(hits):
-                lines, counted = lines + data.count(b"\n", counted, begin), begin
+                lines, counted = lines + newlines(data, counted, begin), begin
                 head = data.rfind(b"\n", 0, begin) + 1
                 following = hits[i + 1][0] if i + 1 < len(hits) else len(data)
                 newline = data.rfind(b"\n", end, following)  # what is before the next marker on its line is not ours

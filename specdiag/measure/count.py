@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from specdiag.engines.counting import Counting, counted
+from specdiag.engines.counting import counted
+from specdiag.engines.counting import key_of as counting_key
+from specdiag.engines.definitions import Counting
 from specdiag.measure.contributions import Contributions, Held
 from specdiag.measure.shapes import shapes_of
 from specdiag.measure.tally import (
@@ -207,7 +209,7 @@ class _Counter:
             found = counted(shapes, how)
             for name in PER_REQUEST:
                 total = np.bincount(requests, getattr(found, name), len(self.requests)).astype(np.int64)
-                per_request[name, "counting", how.key] = self.requests, total
+                per_request[name, "counting", counting_key(how)] = self.requests, total
         self.tally.requests.add(self.requests[:0], per_request)
 
     def _round_sums(self, sums: dict[str, Ints], slices: Ints, drafters: Ints, requests: Ints) -> None:

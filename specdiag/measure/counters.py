@@ -42,18 +42,18 @@ class Counters:
     def of(self, name: str, top: str, bottom: str, offset: int = 0) -> Rate:
         """Ratio of two counts, plus an offset."""
 
-        def ratio(counts: Counts) -> tuple[Fraction, Fraction] | str:
+        def ratio(counts: Counts) -> tuple[int, int] | str:
             above, below = getattr(counts, top), getattr(counts, bottom)
             if above is None or not below:
                 return IN_PART if {top, bottom} & self.partial else NOT_LOGGED
-            return Fraction(above), Fraction(below)
+            return above, below
 
         return self.rate(name, ratio, {top, bottom}, offset)
 
     def rate(
         self,
         name: str,
-        ratio: Callable[[Counts], tuple[Fraction, Fraction] | str],
+        ratio: Callable[[Counts], tuple[int, int] | str],
         symbols: Iterable[str],
         offset: int = 0,
     ) -> Rate:
@@ -62,13 +62,13 @@ class Counters:
         if isinstance(found, str):
             return Rate(name, None, absent=found)
         top, bottom = found
-        value = plain(top / bottom + offset)
+        value = plain(Fraction(top, bottom) + offset)
         loose = [symbol for symbol in sorted(symbols) if self.half.get(symbol)]
         if not loose:
             return Rate(name, value, number(top), number(bottom))
         # A ratio of sums of products is monotone in each count, so that its bounds are at corners.
         corners = [ratio(self._moved(dict(zip(loose, signs, strict=True)))) for signs in _signs(len(loose))]
-        values = [plain(c[0] / c[1] + offset) for c in corners if not isinstance(c, str)]
+        values = [plain(Fraction(*c) + offset) for c in corners if not isinstance(c, str)]
         low, high = min([value, *values]), max([value, *values])
         return Rate(name, value, number(top), number(bottom), low, high, "rounding", "estimated")
 
@@ -92,7 +92,11 @@ def of_drafter(windows: Windows) -> Counters | None:
     """The counts of the window that covers most rounds: windows overlap, so they are not added."""
     if not windows:
         return None
-    found = max(windows.values(), key=lambda c: (c.get(("rounds", 0), 0), c.get(("proposed", 0), 0)))
+    return of_window(max(windows.values(), key=lambda c: (c.get(("rounds", 0), 0), c.get(("proposed", 0), 0))))
+
+
+def of_window(found: dict[tuple[str, int], int]) -> Counters:
+    """The counts of one window."""
     events = found.get(("events", 0), 0)
 
     def total(name: str) -> int | None:
@@ -120,33 +124,6 @@ def of_drafter(windows: Windows) -> Counters | None:
     )
 
 
-def pooled(parts: list[Counters]) -> Counters | None:
-    """The totals of several drafters; a count that one of them lacks is not known."""
-    if not parts:
-        return None
-
-    def total(symbol: str) -> int | None:
-        values = [getattr(part.counts, symbol) for part in parts]
-        return None if None in values else sum(values)
-
-    survivors = [part.counts.S for part in parts]
-    longest = max((len(s) for s in survivors if s is not None), default=0)
-    full = [part.counts.K for part in parts]
-    prefills = {part.prefill for part in parts}
-    totals: dict[str, Any] = {symbol: total(symbol) for symbol in _SYMBOLS}
-    return Counters(
-        Counts(
-            **totals,
-            K=None if None in full else max(k for k in full if k is not None),
-            S=None
-            if None in survivors
-            else tuple(sum(s[i] for s in survivors if s is not None and i < len(s)) for i in range(longest)),
-        ),
-        {symbol: half for symbol in (*_SYMBOLS, "S") if (half := sum(part.half.get(symbol, 0) for part in parts))},
-        prefills.pop() if len(prefills) == 1 else None,
-    )
-
-
 def engine_rates(counters: Counters | None) -> dict[str, Rate]:
     """Acceptance, length and reach of one drafter, from the engine's own counts."""
     if counters is None:
@@ -168,6 +145,6 @@ def plain(value: Fraction) -> float:
     return float(f"{float(value):.12g}")
 
 
-def number(value: Fraction) -> float:
+def number(value: int) -> float:
     """A count as a report can carry it, which may be larger than a number in an array."""
-    return int(value) if value.denominator == 1 and abs(value) < LARGEST else float(value)
+    return value if abs(value) < LARGEST else float(value)

@@ -60,13 +60,13 @@ def shapes_of(ledger: Ledger) -> Seen:
     proposed = np.add.reduceat(blocks.size[order], heads)
     length = most(depth + blocks.size)
     shapes = Shapes(
-        proposed=proposed,
+        drafts=proposed,
         length=length,
         accepted=accepted,
         kept=kept_of,
         own=own.astype(np.int64),
         ended=(cut | (ends & ~own)).astype(np.int64),
-        matches=_matches(ledger, order, heads, accepted, proposed, proposed == length),
+        matched=_matches(ledger, order, heads, accepted, proposed, proposed == length),
         padding=padding.astype(np.int64),
     )
     chosen = np.flatnonzero(rounds.settled & (rounds.judged | padding))

@@ -75,13 +75,13 @@ class ShapeKind(NamedTuple):
     """Rounds of one shape, as an engine sees them: the columns of `engines.counting.Shapes`, and 1 where the verifier's own token is assumed."""
 
     slice: tuple[str, ...]
-    proposed: int
+    drafts: int
     length: int
     accepted: int
     kept: int
     own: int
     ended: int
-    matches: int
+    matched: int
     padding: int
     assumed: int
 

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from specdiag.render import console_drafters as drafters
-from specdiag.render import console_engines as side_by_side
 from specdiag.render import console_notes as notes
 from specdiag.render import console_shared as together
+from specdiag.render.console_as import as_engines
 from specdiag.render.figures import count, counted
 from specdiag.render.layout import NARROWEST, Face, paragraph
-from specdiag.render.prose import few, requests, source
+from specdiag.render.prose import few, formats, requests
 from specdiag.report import Report
 
 Section = Callable[[Report, Face], Iterator[Text]]
@@ -76,7 +76,8 @@ def facts(report: Report, face: Face) -> Iterator[Text]:
         return few([face.glyphs.dash if value is None else face.say(value, _NAME) for value in values])
 
     parts = [
-        names(map(source, report.inputs)),
+        names(item.name for item in report.inputs),
+        *formats(report),
         requests(report),
         counted(report.rounds, "round"),
         f"{count(report.fates.proposed)} tokens proposed",
@@ -102,7 +103,7 @@ SECTIONS: tuple[Section, ...] = (
     scope,
     drafters.drafter_table,
     drafters.engine_counts,
-    side_by_side.engines,
+    as_engines,
     together.shared,
     together.blame,
     together.marginal,

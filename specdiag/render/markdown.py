@@ -28,7 +28,7 @@ from specdiag.render.choice import (
 )
 from specdiag.render.figures import count, counted, interval
 from specdiag.render.heat import heat
-from specdiag.render.markdown_engines import engines
+from specdiag.render.markdown_as import as_engines
 from specdiag.render.markdown_parts import (
     LONGEST,
     SHORT,
@@ -41,7 +41,7 @@ from specdiag.render.markdown_parts import (
     table,
     value,
 )
-from specdiag.render.prose import amount, few, headway, ledger, reading, requests, shared_rounds, source, votes
+from specdiag.render.prose import amount, few, formats, headway, ledger, reading, requests, shared_rounds, votes
 from specdiag.render.text import markdown
 from specdiag.render.walk import explained, not_observed
 from specdiag.report import Evidence, Integrity, Report
@@ -52,11 +52,11 @@ def render(report: Report) -> str:
     parts = [
         *_headline(report),
         *_drafters(report),
-        *engines(report),
         *_shared(report),
         *_blame(report),
         *_marginal(report),
         *_activity(report),
+        *as_engines(report),
         *_slices(report),
         *_trust(report),
         *fold("Per position, all rounds, definitions", [*_curves(report), *_output(report), *_definitions(report)]),
@@ -68,11 +68,11 @@ def render(report: Report) -> str:
 def _headline(report: Report) -> Iterator[str]:
     yield f"## specdiag: {say(report.headline.verdict.replace('_', ' '), SHORT)}"
     yield f"**{say(report.headline.sentence)}**"
-    files = few([name_of(source(item)) for item in report.inputs])
+    files = few([name_of(item.name) for item in report.inputs])
     rules = few([name_of(trace.rule) for trace in report.traces])
     verifiers = few([name_of(trace.verifier or "—") for trace in report.traces])
     yield (
-        f"{files} · {requests(report)} · "
+        f"{' · '.join([files, *formats(report), requests(report)])} · "
         f"{counted(report.rounds, 'round')} · {count(report.fates.proposed)} tokens proposed · "
         f"{report.settings.mode} mode · rule {rules} · verifier {verifiers}"
     )

@@ -6,28 +6,12 @@ them inert.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from msgspec import UnsetType
-
-from specdiag.render.bars import UNICODE, Glyphs
 from specdiag.render.choice import FATES
-from specdiag.render.figures import INTERVALS, SOURCES, count, counted, figure, percent, ratio
+from specdiag.render.figures import INTERVALS, SOURCES, count, counted, percent
 from specdiag.render.walk import rates
-from specdiag.report import (
-    NATIVE,
-    Consensus,
-    EngineFigure,
-    EngineView,
-    Evidence,
-    Fates,
-    Input,
-    Rate,
-    Report,
-    Shared,
-    Thrash,
-)
+from specdiag.report import NATIVE, Consensus, Evidence, Fates, Report, Shared, Thrash
 
 _NAMED = 2
 
@@ -51,9 +35,10 @@ def votes(part: Consensus) -> str:
     return f"{count(part.steps)} steps: {count(part.agreed)} agreed, {count(part.fallback)} fell back"
 
 
-def source(item: Input) -> str:
-    """The name of an input, with its format where that is not ours."""
-    return item.name if item.format in ("", NATIVE) else f"{item.name} ({item.format})"
+def formats(report: Report) -> list[str]:
+    """What the inputs were read as, where one is no trace."""
+    read_as = dict.fromkeys(item.format for item in report.inputs)
+    return [f"read as {few([name or NATIVE for name in read_as])}"] if set(read_as) - {"", NATIVE} else []
 
 
 def ledger(fates: Fates) -> str:
@@ -78,61 +63,6 @@ def requests(report: Report) -> str:
     """How many requests, and how many of them repeat an earlier one."""
     repeats = f" ({count(report.requests.repeats)} repeats)" if report.requests.repeats else ""
     return f"{counted(report.requests.total, 'request')}{repeats}"
-
-
-COUNTS = {
-    "A": "accepted drafts",
-    "R": "rounds",
-    "D": "proposed drafts",
-    "K": "drafts of a full block",
-    "G": "output tokens",
-    "n": "requests",
-    "M": "drafts that match, behind a refusal too",
-    "S_i": "rounds that accepted at least i drafts",
-    "N_i": "rounds with at least i drafts",
-}
-
-
-def engine_value(figure_of: EngineFigure, rate: Rate, glyphs: Glyphs = UNICODE) -> str:
-    """The value in the unit in which the engine prints it, with a mark where its definition is not confirmed."""
-    percents = figure_of.unit == "%" and rate.value is not None
-    value = f"{(rate.value or 0.0) * 100:.1f}%" if percents else figure(rate, glyphs)
-    return value if rate.value is None or not figure_of.unverified else f"{value}?"
-
-
-def engine_ratio(figure_of: EngineFigure, rate: Rate) -> str:
-    """What the value is of: numerator and denominator, or the number of requests of a mean."""
-    if figure_of.per == "request" and rate.denominator is not None:
-        return f"mean of {count(rate.denominator)}"
-    return ratio(rate, 15)
-
-
-def engine_facts(view: EngineView) -> str:
-    """The counts of an engine, and what it counts otherwise than others."""
-    parts = [", ".join(f"{name} {count(view.counts[name])}" for name in COUNTS if name in view.counts)]
-    parts += view.counting
-    open_ = dict.fromkeys(figure.unverified for figure in view.figures if figure.unverified)
-    parts += [f"not confirmed: {what}" for what in open_]
-    return "; ".join(filter(None, parts))
-
-
-def engine_legend(report: Report, level: str) -> str:
-    """What the letters in the formulas mean, as far as these formulas have them, and what was assumed."""
-    if isinstance(report.engines, UnsetType):
-        return ""
-    views = report.engines.views
-    formulas = " ".join(figure.formula for view in views for figure in view.figures)
-    known = {name for view in views for name in view.counts}
-    used = [f"{name} {text}" for name, text in COUNTS.items() if name in known or re.search(rf"\b{name}\b", formulas)]
-    said = f"{', '.join(used)}. Value, {level} interval, ratio, formula."
-    if any(figure.unverified for view in views for figure in view.figures):
-        said += " ?: the definition is not confirmed."
-    if any(view.basis == "counts" for view in views):
-        said += " From counts that the engine kept: no round can be counted otherwise than it did."
-    assumed = max((view.assumed for view in views), default=0)
-    if assumed:
-        said += f" {counted(assumed, 'round')} without `next` in the log: one token of the verifier's own is assumed in each."
-    return said
 
 
 def reading(report: Report) -> str:

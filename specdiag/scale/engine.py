@@ -8,7 +8,8 @@ from specdiag.engines.catalogue import ENGINES
 from specdiag.measure.tally import EngineKind, Tally
 from specdiag.trace.events import TallyEvent
 
-COUNTERS = ("rounds", "proposed", "accepted", "completion_tokens", "matched", "requests")
+FALLING = ("rounds", "proposed", "accepted", "completion_tokens")
+COUNTERS = (*FALLING, "matched", "requests")
 
 
 class EngineCounts:
@@ -25,7 +26,7 @@ class EngineCounts:
             return
         key = (event.source or "", event.drafter)
         before = self.running.get(key)
-        if before is not None and (event.proposed or 0) < (before.proposed or 0):
+        if before is not None and _fell(before, event):
             self._sum(before)
         self.running[key] = event
 
@@ -39,6 +40,12 @@ class EngineCounts:
         for event in self.running.values():
             self._sum(event)
         tally.add_engine(self.total)
+
+
+def _fell(before: TallyEvent, after: TallyEvent) -> bool:
+    """Whether a counter is lower than it was: not every engine counts proposals. One that is no longer there says nothing."""
+    pairs = ((getattr(before, name), getattr(after, name)) for name in FALLING)
+    return any(then is not None and now is not None and now < then for then, now in pairs)
 
 
 def _counters(event: TallyEvent) -> Iterator[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from specdiag.engines.counting import Counting
+from specdiag.engines.definitions import Counting
 from specdiag.measure.count import SliceOf, count
 from specdiag.measure.tally import Tally
 from specdiag.measure.weights import Resampling

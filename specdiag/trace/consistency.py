@@ -16,6 +16,8 @@ from specdiag.trace.salvage import PLACEHOLDER
 
 _SAID = ("engine", "verification", "drafters", "verifier", "tokenizers", "labels")  # of the trace, not of who logged it
 
+_ESTIMATED = ("rounds", "proposed", "accepted", "matched", "completion_tokens", "reached")
+
 
 def check_header(header: Trace, line: int, notes: Notes) -> None:
     """Note drafters that are declared twice, differently; a placeholder in a number is noted, and taken out."""
@@ -51,9 +53,10 @@ def contradictions(counts: TallyEvent) -> Iterator[tuple[str, str]]:
 
 
 def misprints(event: TallyEvent) -> Iterator[tuple[str, str]]:
-    """(path, text) of each figure that the engine printed and the event's counts do not give."""
-    if event.definitions and event.printed and not event.estimated:
-        for figure, sentence in differing(event.definitions, event.printed, counts_of(event)):
+    """(path, text) of each figure that the engine printed and the event's counts do not give. What takes an estimated count is not compared."""
+    if event.definitions and event.printed:
+        exact = msgspec.structs.replace(event, **{name: None for name in _ESTIMATED if name in (event.estimated or {})})
+        for figure, sentence in differing(event.definitions, event.printed, counts_of(exact)):
             yield f"$.printed.{figure}", sentence
 
 

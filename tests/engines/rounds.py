@@ -1,85 +1,89 @@
-"""Native traces of rounds given by hand: γ drafts, a of them accepted, as a recorder of this package would log them."""
+"""Traces of a few rounds, written out: what engines make of them is known."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from specdiag.analysis import analyze
-from specdiag.report import EngineFigure, EngineView, Rate, Report
+from specdiag.report import EngineFigure
 from specdiag.summary import Options
+from tests import build
 
-WORKED = ((3, 0), (3, 1), (3, 3), (3, 2))
-"""(γ, a) of the rounds of one request: the worked example of docs/definitions.md."""
-MASKS = ("010", "101", "111", "110")
-"""The positions at which its drafts are what the verifier would have drawn."""
-
-Round = tuple[int, int] | tuple[int, int, dict[str, Any]]
+K = 3
 
 
-def request(name: str, rounds: Sequence[Round], masks: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The events of one request. A third member of a round are more fields of its verdict. `masks`: log p, q and u that match there."""
-    out: list[dict[str, Any]] = []
-    start = 0
-    for number, (size, accepted, *more) in enumerate(rounds):
-        where = {"request": name, "round": number}
-        block: dict[str, Any] = {"type": "proposal", "id": f"{name}-{number}", **where, "drafter": "draft"}
-        block |= {"start": start, "tokens": [100 + i for i in range(size)]}
-        kind = "bonus" if accepted == size else "correction"
-        verdict: dict[str, Any] = {"type": "verdict", "proposal": f"{name}-{number}", **where, "accepted": accepted}
-        verdict["next"] = {"token": 7, "kind": kind}
-        if masks:
-            match = [mark == "1" for mark in masks[number]]
-            block["q"] = [0.5] * size
-            verdict |= {"p": [0.25] * size, "u": [0.25 if hit else 0.75 for hit in match]}
-        verdict |= more[0] if more else {}
-        out += [block, {k: v for k, v in verdict.items() if v is not None}]
-        start += accepted + 1
+@dataclass(frozen=True)
+class Round:
+    """Which of its drafts the verifier would have drawn; how many of the accepted ones were kept, where not all; and why it ended."""
+
+    mask: str
+    kept: int | None = None
+    stop: str | None = None
+
+    @property
+    def accepted(self) -> int:
+        """Drafts before the first one that is refused."""
+        return len(self.mask) - len(self.mask.lstrip("1"))
+
+
+WORKED = [Round("010"), Round("101"), Round("111"), Round("110")]
+"""γ = 3; accepted 0, 1, 3, 2."""
+
+PADDED = [Round("000", stop="padding"), *WORKED]
+ENDED = [*WORKED[:3], Round("110", kept=1, stop="eos")]
+CLIPPED = [*WORKED[:3], Round("1")]
+DRAFTLESS = [*WORKED, Round("")]
+SECOND = [Round("000")]
+
+
+def events(*requests: list[Round], declared: int | None = K) -> list[dict[str, Any]]:
+    """A trace of one drafter, with p, q and u of every draft; the first token of each request came from prefill."""
+    drafter: dict[str, Any] = {"id": "draft", "tokenizer": "t", "temperature": 1.0}
+    if declared:
+        drafter["max_draft_tokens"] = declared
+    out: list[dict[str, Any]] = [build.header(drafters=[drafter], verification={"rule": "rejection"})]
+    for i, rounds in enumerate(requests):
+        start = 1
+        for number, item in enumerate(rounds):
+            name, size = f"{i}/{number}", len(item.mask)
+            where = {"request": f"r{i}", "round": number}
+            kept = item.accepted if item.kept is None else item.kept
+            own = kept == item.accepted and item.stop != "padding"
+            out.append(
+                {"type": "proposal", "id": name, **where, "drafter": "draft", "start": start}
+                | {"tokens": [7] * size, "q": [0.5] * size}
+            )
+            verdict: dict[str, Any] = {"type": "verdict", "proposal": name, **where, "accepted": item.accepted}
+            verdict |= {"p": [0.5 if c == "1" else 0.1 for c in item.mask]}
+            verdict |= {"u": [0.5 if c == "1" else 0.9 for c in item.mask]}
+            verdict |= {"committed": kept, "stop": item.stop} if item.stop else {}
+            kind = "bonus" if item.accepted == size else "correction"
+            out.append(verdict | ({"next": {"token": 9, "kind": kind}} if own else {}))
+            start += kept + own
     return out
 
 
-def trace(*requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A header, and the events of the requests."""
-    header = {
-        "type": "trace",
-        "schema": "specdiag/1",
-        "trace_id": "worked",
-        "verification": {"rule": "rejection"},
-        "drafters": [{"id": "draft", "max_draft_tokens": 3}],
-    }
-    return [header, *(event for events in requests for event in events)]
-
-
-def report(path: Path, events: list[dict[str, Any]], *engines: str, **options: Any) -> Report:
-    """The report on these events, under the definitions of these engines."""
-    path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    return analyze(str(path), Options(engines=engines, **options))
-
-
-def view(report: Report, engine: str) -> EngineView:
-    """One engine's view."""
-    assert not isinstance(report.engines, type(None))
-    return next(each for each in report.engines.views if each.id == engine)  # type: ignore[union-attr]
-
-
-def figure(report: Report, engine: str, name: str) -> EngineFigure:
-    """One figure of an engine."""
-    return next(each for each in view(report, engine).figures if each.name == name)
-
-
-def value(report: Report, engine: str, name: str) -> float | None:
-    """The value of a figure that has one rate."""
-    return rate(report, engine, name).value
-
-
-def rate(report: Report, engine: str, name: str) -> Rate:
-    """The rate of a figure that has one."""
-    (found,) = figure(report, engine, name).rates
+def printed(folder: Path, *requests: list[Round], declared: int | None = K) -> dict[str, list[EngineFigure]]:
+    """Every figure of every engine, by `engine: name`, one for each position."""
+    path = folder / "t.jsonl"
+    path.write_text(build.lines(events(*requests, declared=declared)))
+    report = analyze(str(path), Options(engines=("all",), strict=True))
+    found: dict[str, list[EngineFigure]] = {}
+    for view in report.engines:
+        for figure in view.figures:
+            found.setdefault(f"{view.engine}: {figure.name}", []).append(figure)
     return found
 
 
-def values(report: Report, engine: str, name: str) -> list[float]:
-    """The values of a figure by position, to three digits."""
-    return [round(each.value, 3) for each in figure(report, engine, name).rates if each.value is not None]
+def values(folder: Path, *requests: list[Round], declared: int | None = K) -> dict[str, Any]:
+    """The same, as numbers to three decimals; a list for figures by position; None where there is none."""
+
+    def rounded(figure: EngineFigure) -> float | None:
+        return None if figure.rate.value is None else round(figure.rate.value, 3)
+
+    return {
+        name: [rounded(f) for f in figures] if figures[0].position else rounded(figures[0])
+        for name, figures in printed(folder, *requests, declared=declared).items()
+    }

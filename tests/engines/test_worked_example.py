@@ -1,4 +1,8 @@
-"""What every engine prints for the worked example, and for the same rounds perturbed."""
+"""What engines print for rounds that are written out: γ = 3, accepted 0, 1, 3, 2, and what happens when something is odd about them.
+
+The values are from the sources named in `specdiag/engines`; those of vLLM 0.8.5 to 0.33.0 and of SGLang are from their own code, too, in the tests of
+the importers.
+"""
 
 from __future__ import annotations
 
@@ -8,222 +12,193 @@ from typing import Any
 import pytest
 
 from specdiag.engines.catalogue import ENGINES
-from specdiag.report import Report
-from tests.engines.rounds import MASKS, WORKED, Round, figure, rate, report, request, trace, value, values, view
+from specdiag.report import EngineFigure
+from tests.engines.rounds import CLIPPED, DRAFTLESS, ENDED, PADDED, SECOND, WORKED, printed, values
 
-EOS = {"accepted": 2, "committed": 1, "stop": "eos"}
-PADDING: dict[str, Any] = {"accepted": 0, "stop": "padding", "next": None}
-
-
-def of(path: Path, *rounds: Round, masks: tuple[str, ...] = ()) -> Report:
-    """The report on one request of these rounds, under every definition."""
-    return report(path / "t.jsonl", trace(request("r", rounds, masks)), *ENGINES)
-
-
-@pytest.fixture
-def worked(tmp_path: Path) -> Report:
-    """The worked example, with p, q and u of every position."""
-    return of(tmp_path, *WORKED, masks=MASKS)
-
+REACH, HAZARD = [0.75, 0.5, 0.25], [0.75, 0.667, 0.5]
 
 LENGTHS = {
-    ("vllm-0.8.5", "Mean acceptance length"): 1.5,
-    ("ollama", "avg_accepted"): 1.5,
-    ("transformers", "mean num_matches"): 1.5,
-    ("vllm", "Mean acceptance length"): 2.5,
-    ("vllm", "mean_acceptance_length"): 2.5,
-    ("sglang", "accept len"): 2.5,
-    ("sglang-0.5.4", "accept len"): 2.5,
-    ("llama-cpp", "mean len"): 2.5,
-    ("trtllm", "acceptanceLength"): 2.5,
-    ("lmdeploy", "Mean acceptance length"): 2.5,
-    ("mistralrs", "len"): 2.5,
-    ("atom", "Average toks/fwd"): 2.5,
-    ("mlc", "accept_len"): 2.5,
-    ("aiperf", "spec_decode_acceptance_length"): 2.5,
-    ("speculators", "acceptance_length"): 2.5,
-    ("spec-bench", "#Mean accepted tokens"): 2.5,
-    ("eagle", "new_tokens / (idxs + 1)"): 2.5,
-    ("fastdeploy-decode", "average_accept_length"): 2.5,
-    ("sglang", "spec_accept_length"): 2.75,
-    ("specforge", "accept_length"): 2.75,
-    ("specforge-sglang", "average_acceptance_length"): 2.75,
-    ("model-optimizer", "Average_AL"): 2.2,
-    ("trtllm", "avg_decoded_tokens_per_iter"): 2.2,
-    ("trtllm-bench", "[AL], iterations without prefill"): 2.2,
-    ("trtllm-bench", "[AL], iterations with prefill"): 11 / 6,
-    ("fastdeploy", "average_accept_length"): 2.2,
-    ("llama-cpp-replay", "mean len"): 3.25,
+    "vllm: Mean acceptance length": 2.5,
+    "vllm-0.8.5: Mean acceptance length": 1.5,
+    "sglang: accept len": 2.5,
+    "sglang: spec_accept_length": 2.75,
+    "llama-cpp: mean len": 2.5,
+    "llama-cpp-replay: mean len": 3.25,
+    "ollama: avg_accepted": 1.5,
+    "trtllm: acceptanceLength": 2.5,
+    "trtllm: avg_decoded_tokens_per_iter": 2.2,
+    "trtllm-bench: acceptance_length_percentiles": 2.2,
+    "trtllm-bench-1: acceptance_length_percentiles": 1.833,
+    "lmdeploy: Mean acceptance length": 2.5,
+    "mlc: accept_len": 2.5,
+    "aiperf: spec_decode_acceptance_length": 2.5,
+    "spec-bench: #Mean accepted tokens": 2.5,
+    "eagle: new_tokens / (idx + 1)": 2.5,
+    "specforge: accept_length": 2.75,
+    "specforge-sglang: average_acceptance_length": 2.75,
+    "speculators: acceptance_length": 2.5,
+    "model-optimizer: Average_AL": 2.2,
+    "fastdeploy: average_accept_length": 2.5,
+    "fastdeploy-prefill: average_accept_length": 2.2,
 }
 RATES = {
-    ("vllm", "Draft acceptance rate"): 0.5,
-    ("vllm-v0", "Draft acceptance rate"): 8 / 12,
-    ("vllm-v0", "System efficiency"): 0.625,
-    ("sglang-0.5.4", "accept rate"): 0.625,
-    ("sglang", "accept rate"): 0.5,
-    ("sglang", "spec_accept_rate"): 0.5,
-    ("llama-cpp", "draft acceptance"): 0.5,
-    ("llama-cpp-replay", "draft acceptance"): 0.75,
-    ("trtllm", "acceptance_rate"): 0.5,
-    ("trtllm-bench", "[DAR], iterations without prefill"): 0.4,
-    ("trtllm-bench", "[DAR], iterations with prefill"): 5 / 18,
-    ("fastdeploy", "accept_ratio"): 6 / 11,
-    ("fastdeploy-decode", "accept_ratio"): 0.6,
-    ("mlx", "from_draft"): 0.6,
-    ("exllama", "accepted"): 0.5,
-    ("lm-studio", "accepted / (accepted + rejected)"): 0.5,
-    ("ollama", "acceptance"): 0.5,
-    ("aiperf", "spec_decode_accepted_per_verified"): 0.625,
-    ("transformers", "num_matches / candidate length"): 0.5,
+    "vllm: Draft acceptance rate": 0.5,
+    "vllm-v0: Draft acceptance rate": 0.667,
+    "vllm-v0: System efficiency": 0.625,
+    "sglang-0.5.4: accept rate": 0.625,
+    "sglang: accept rate": 0.5,
+    "sglang: spec_accept_rate": 0.5,
+    "llama-cpp: draft acceptance": 0.5,
+    "llama-cpp-replay: draft acceptance": 0.75,
+    "trtllm: acceptance_rate": 0.5,
+    "trtllm-bench: draft_acceptance_rate_percentiles": 0.4,
+    "trtllm-bench-1: draft_acceptance_rate_percentiles": 0.278,
+    "fastdeploy: accept_ratio": 0.6,
+    "fastdeploy-prefill: accept_ratio": 0.545,
+    "mlx: from_draft": 0.6,
+    "exllama: accepted": 0.5,
+    "aiperf: spec_decode_accepted_per_verified": 0.625,
+    "transformers: num_matches / candidates": 0.5,
+}
+POSITIONS = {
+    "vllm: Per-position acceptance rate": REACH,
+    "llama-cpp: acc per pos": REACH,
+    "mlc: accept_prob": REACH,
+    "speculators: acceptance_at_pos": REACH,
+    "mlc: accept_rate": HAZARD,
+    "fastdeploy: accept_ratio_per_head": HAZARD,
 }
 
 
-@pytest.mark.parametrize(("engine", "name"), [*LENGTHS, *RATES])
-def test_lengths_and_rates(worked: Report, engine: str, name: str) -> None:
-    """Each engine's length and rate of the worked example, from a trace of its rounds."""
-    assert value(worked, engine, name) == pytest.approx((LENGTHS | RATES)[engine, name], abs=1e-11)
+@pytest.mark.parametrize("expected", [LENGTHS, RATES, POSITIONS], ids=["lengths", "rates", "positions"])
+def test_the_worked_example(expected: dict[str, Any], tmp_path: Path) -> None:
+    """Four rounds, and every value that an engine gives for them."""
+    found = values(tmp_path, WORKED)
+    assert {name: found[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize(
-    ("engine", "name", "want"),
-    [
-        ("vllm", "Per-position acceptance rate", [0.75, 0.5, 0.25]),
-        ("llama-cpp", "acc per pos", [0.75, 0.5, 0.25]),
-        ("lmdeploy", "Per-position acceptance rate", [0.75, 0.5, 0.25]),
-        ("speculators", "acceptance_at_pos", [0.75, 0.5, 0.25]),
-        ("mlc", "accept_prob", [0.75, 0.5, 0.25]),
-        ("mlc", "accept_rate", [0.75, 0.667, 0.5]),
-        ("eagle", "alpha", [0.75, 0.667, 0.5]),
-        ("fastdeploy", "accept_ratio_per_head", [0.6, 0.667, 0.5]),
-        ("fastdeploy-decode", "accept_ratio_per_head", [0.75, 0.667, 0.5]),
-        ("model-optimizer", "Conditional_Acceptance_Rate", [0.6, 0.667, 0.5]),
-        ("model-optimizer", "Joint_Acceptance_Rate", [0.6, 0.4, 0.2]),
-    ],
-)
-def test_positions(worked: Report, engine: str, name: str, want: list[float]) -> None:
-    """Each engine's rates by position, unconditional or conditional."""
-    assert values(worked, engine, name) == want
+PERTURBED: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "a padded first round": (
+        PADDED,
+        {
+            "vllm: Mean acceptance length": 2.2,
+            "vllm: Draft acceptance rate": 0.4,
+            "vllm: Per-position acceptance rate": [0.6, 0.4, 0.2],
+            "vllm-0.8.5: Mean acceptance length": 1.5,
+        },
+    ),
+    "the end of the output inside the accepted drafts": (
+        ENDED,
+        {
+            "vllm: Mean acceptance length": 2.5,
+            "vllm: Draft acceptance rate": 0.5,
+            "sglang: spec_accept_length": 2.25,
+            "sglang: spec_accept_rate": 0.5,
+            "sglang: accept len": 2.5,
+            "llama-cpp: draft acceptance": 0.5,
+            "exllama: accepted": 0.444,
+            "transformers: num_matches / candidates": 0.333,
+        },
+    ),
+    "a last block cut to one draft": (
+        CLIPPED,
+        {
+            "vllm: Draft acceptance rate": 0.5,
+            "vllm: Mean acceptance length": 2.25,
+            "vllm: Per-position acceptance rate": [0.75, 0.25, 0.25],
+            "sglang: spec_accept_rate": 0.417,
+            "llama-cpp: draft acceptance": 0.5,
+            "exllama: accepted": 0.5,
+        },
+    ),
+    "a round without a draft": (
+        DRAFTLESS,
+        {
+            "vllm: Mean acceptance length": 2.5,
+            "vllm: Draft acceptance rate": 0.5,
+            "llama-cpp: mean len": 2.5,
+            "exllama: accepted": 0.5,
+            "transformers: num_matches + 1": 2.2,
+            "ollama: avg_accepted": 1.2,
+        },
+    ),
+    "a second request of one round without an accepted draft": (
+        [],
+        {
+            "vllm: Mean acceptance length": 2.2,
+            "sglang: accept len": 2.2,
+            "aiperf: spec_decode_token_weighted_acceptance_length": 2.2,
+            "aiperf: spec_decode_acceptance_length": 1.75,
+            "specforge-sglang: average_acceptance_length": 2.375,
+            "specforge: accept_length": 2.6,
+        },
+    ),
+}
 
 
-def test_counts(worked: Report) -> None:
-    """Output tokens hold the token of prefill where the engine samples one there."""
-    assert view(worked, "vllm").counts == {"A": 6, "R": 4, "D": 12, "G": 11, "n": 1, "M": 8, "K": 3}
-    assert view(worked, "transformers").counts["G"] == 10
+@pytest.mark.parametrize("name", PERTURBED)
+def test_what_is_odd_about_rounds_shows_as_each_engine_counts(name: str, tmp_path: Path) -> None:
+    """Padding, an end inside the accepted drafts, a block cut short, a round without a draft, and averaging."""
+    rounds, expected = PERTURBED[name]
+    found = values(tmp_path, rounds) if rounds else values(tmp_path, WORKED, SECOND)
+    assert {name: found[name] for name in expected} == expected
 
 
-def test_nothing_accepted_is_not_0_under_the_old_rule_of_sglang(tmp_path: Path) -> None:
-    """With no draft accepted, the rate of SGLang 0.5.4 is 1 / (γ + 1)."""
-    found = of(tmp_path, (3, 0), (3, 0))
-    assert value(found, "sglang-0.5.4", "accept rate") == 0.25
-    assert value(found, "sglang", "accept rate") == 0
+def test_every_figure_shows_what_it_was_made_of(tmp_path: Path) -> None:
+    """Numerator and denominator give the value; a figure that is missing says why; each says where the engine has it."""
+    found = printed(tmp_path, WORKED)
+    assert {name.partition(":")[0] for name in found} == set(ENGINES)
+    for figures in found.values():
+        for figure in figures:
+            assert figure.where
+            assert figure.formula
+            assert figure.counts_in
+            assert (figure.rate.value is None) == bool(figure.rate.absent)
+            if figure.rate.value is not None and not figure.formula.startswith("mean over"):
+                top, bottom = figure.rate.numerator, figure.rate.denominator
+                assert top is not None
+                assert bottom
+                assert figure.rate.value == pytest.approx(top / bottom)
 
 
-def test_a_padded_round(tmp_path: Path) -> None:
-    """A round of placeholders is a round to vLLM alone."""
-    found = of(tmp_path, (3, 0, PADDING), *WORKED)
-    assert view(found, "vllm").counts | {"G": 0} == {"A": 6, "R": 5, "D": 15, "G": 0, "n": 1, "K": 3}
-    assert value(found, "vllm", "Mean acceptance length") == 2.2
-    assert value(found, "vllm", "Draft acceptance rate") == 0.4
-    assert values(found, "vllm", "Per-position acceptance rate") == [0.6, 0.4, 0.2]
-    for engine in ("sglang", "llama-cpp", "exllama", "transformers"):
-        assert view(found, engine).counts["R"] == 4
+def test_matches_behind_a_refusal_need_their_draws(tmp_path: Path) -> None:
+    """Without u of every draft nobody can tell what vLLM V0 would have counted; the figure is absent, and not zero."""
+    from tests import build
+    from tests.engines.rounds import events
+
+    for event in (lines := events(WORKED)):
+        if "u" in event:
+            event["u"] = event["u"][: event["accepted"] + 1]
+    path = tmp_path / "u.jsonl"
+    path.write_text(build.lines(lines))
+    [rate] = [f.rate for f in _figures(path, "vllm-v0") if f.name == "Draft acceptance rate"]
+    assert rate.value is None
+    assert rate.absent == "matches behind a refusal not known: p, q and u of every draft would tell"
 
 
-def test_a_stop_inside_the_accepted_drafts(tmp_path: Path) -> None:
-    """Where the first accepted draft of the last round ends the output, engines differ in what of the round they count."""
-    found = of(tmp_path, *WORKED[:3], (3, 2, EOS))
-    assert view(found, "vllm").counts["G"] == 9
-    assert value(found, "vllm", "Mean acceptance length") == 2.5
-    assert value(found, "vllm", "Draft acceptance rate") == 0.5
-    assert value(found, "sglang", "spec_accept_length") == 2.25
-    assert value(found, "sglang", "spec_accept_rate") == 0.5
-    assert value(found, "sglang", "accept len") == 2.5
-    assert value(found, "sglang-v1", "accept len") == 2.0
-    assert view(found, "sglang-v1").counts["A"] == 4
-    assert value(found, "llama-cpp", "draft acceptance") == 0.5
-    assert value(found, "exllama", "accepted") == pytest.approx(4 / 9, abs=1e-11)
-    assert view(found, "exllama").counts["A"] == 4
-    assert view(found, "transformers").counts["A"] == 4
-    assert view(found, "transformers").counts["D"] == 12
-    assert view(found, "mlx").counts == {"A": 5, "R": 4, "D": 12, "G": 8, "n": 1, "K": 3}
+def test_a_full_block_is_declared_or_the_longest(tmp_path: Path) -> None:
+    """K is what the header says; without it the longest block stands for it, and that is said."""
+    declared, guessed = (values(tmp_path, WORKED, declared=k)["sglang: accept rate"] for k in (5, None))
+    assert (declared, guessed) == (0.3, 0.5)
 
 
-def test_a_clipped_block(tmp_path: Path) -> None:
-    """A block cut short lowers D where drafts are counted, and not where K a round is taken."""
-    found = of(tmp_path, *WORKED[:3], (1, 1))
-    assert value(found, "vllm", "Draft acceptance rate") == 0.5
-    assert value(found, "vllm", "Mean acceptance length") == 2.25
-    assert values(found, "vllm", "Per-position acceptance rate") == [0.75, 0.25, 0.25]
-    assert value(found, "sglang", "spec_accept_rate") == pytest.approx(5 / 12, abs=1e-11)
-    assert value(found, "llama-cpp", "draft acceptance") == 0.5
-    assert value(found, "exllama", "accepted") == 0.5
-    assert values(found, "mlc", "accept_prob") == [0.75, 0.333, 0.333]
+def test_the_verifiers_own_tokens_are_taken_where_none_is_logged(tmp_path: Path) -> None:
+    """A log without them gives the figures that need them under the assumption that every round had one, which is said."""
+    from specdiag.analysis import analyze
+    from specdiag.summary import Options
+    from tests import build
+    from tests.engines.rounds import events
+
+    path = tmp_path / "n.jsonl"
+    path.write_text(build.lines([{k: v for k, v in e.items() if k != "next"} for e in events(WORKED)]))
+    [view] = analyze(str(path), Options(engines=("sglang",))).engines
+    assert [f.rate.numerator for f in view.figures if f.name == "spec_accept_length"] == [11]
+    assert any("own" in text for text in view.assumes)
 
 
-def test_a_round_without_a_draft(tmp_path: Path) -> None:
-    """Such a round is invisible to most engines; its token is in the output all the same."""
-    found = of(tmp_path, *WORKED, (0, 0))
-    for engine in ("vllm", "llama-cpp", "exllama"):
-        assert view(found, engine).counts["R"] == 4
-    assert view(found, "vllm").counts["G"] == 12
-    for engine in ("transformers", "ollama"):
-        assert view(found, engine).counts["R"] == 5
-    assert value(found, "ollama", "avg_accepted") == 1.2
-    assert value(found, "trtllm", "avg_decoded_tokens_per_iter") == 2.0
+def _figures(path: Path, engine: str) -> list[EngineFigure]:
+    from specdiag.analysis import analyze
+    from specdiag.summary import Options
 
-
-@pytest.mark.parametrize(
-    ("engine", "name", "want"),
-    [
-        ("vllm", "Mean acceptance length", 2.2),
-        ("sglang", "accept len", 2.2),
-        ("aiperf", "spec_decode_token_weighted_acceptance_length", 2.2),
-        ("aiperf", "spec_decode_acceptance_length", 1.75),
-        ("sglang", "spec_accept_length", 2.375),
-        ("specforge-sglang", "average_acceptance_length", 2.375),
-        ("specforge", "accept_length", 2.6),
-    ],
-)
-def test_averaging_alone_changes_the_figure(tmp_path: Path, engine: str, name: str, want: float) -> None:
-    """Two requests, pooled or averaged, with the token of prefill or without."""
-    events = trace(request("r", WORKED), request("s", [(3, 0)]))
-    assert value(report(tmp_path / "t.jsonl", events, engine), engine, name) == want
-
-
-def test_matches_at_any_position_need_their_evidence(tmp_path: Path) -> None:
-    """Without p, q and u behind a refusal, V0's rate is absent, with the reason."""
-    found = rate(of(tmp_path, *WORKED), "vllm-v0", "Draft acceptance rate")
-    assert found.value is None
-    assert found.absent is not None
-    assert "p, q and u" in found.absent
-
-
-def test_a_gap_tells_matches_of_greedy_verification(tmp_path: Path) -> None:
-    """A draft without a gap to the verifier's best token is a match, wherever it stands."""
-    rounds = [
-        (size, accepted, {"gap": [0.0 if mark == "1" else 1.5 for mark in mask]})
-        for (size, accepted), mask in zip(WORKED, MASKS, strict=True)
-    ]
-    assert value(of(tmp_path, *rounds), "vllm-v0", "Draft acceptance rate") == pytest.approx(8 / 12, abs=1e-11)
-
-
-def test_what_could_not_be_confirmed_is_marked(worked: Report) -> None:
-    """The definitions that rest on a guess say so."""
-    marked = {v.id for v in worked.engines.views for f in v.figures if f.unverified}  # type: ignore[union-attr]
-    assert marked == {"fastdeploy", "fastdeploy-decode", "trtllm-bench", "eagle"}
-
-
-def test_a_token_that_is_not_logged_is_assumed(tmp_path: Path) -> None:
-    """Where `next` is not logged, each judged round is taken to have one token of the verifier's own, and the view says how many."""
-    rounds = [(size, accepted, {"next": None}) for size, accepted in WORKED]
-    found = view(of(tmp_path, *rounds), "vllm")
-    assert (found.counts["G"], found.assumed) == (11, 4)
-
-
-def test_every_figure_is_described(worked: Report) -> None:
-    """Every engine has a title, and every figure a place where it is printed and a formula."""
-    for engine in ENGINES.values():
-        assert engine.title
-        for each in engine.figures:
-            assert each.where, (engine.id, each.name)
-            assert figure(worked, engine.id, each.name).formula
+    [view] = analyze(str(path), Options(engines=(engine,))).engines
+    return view.figures

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -23,6 +25,15 @@ FIXTURES: dict[str, list[str]] = {}
 def register(name: str, *texts: str) -> None:
     """Add clean inputs of an importer: the tests that go over all importers use them."""
     FIXTURES.setdefault(name, []).extend(texts)
+
+
+REFUSED: dict[str, list[str]] = {}
+"""By importer: inputs that it knows, and knows to hold nothing; reading them is an error that says so."""
+
+
+def refuse(name: str, *texts: str) -> None:
+    """Add inputs that an importer refuses."""
+    REFUSED.setdefault(name, []).extend(texts)
 
 
 def imported(text: str | bytes, name: str) -> tuple[list[Event], Notes]:
@@ -46,9 +57,14 @@ def tallies(text: str | bytes, name: str) -> list[TallyEvent]:
         return []
 
 
-def said(event: TallyEvent) -> bytes:
-    """What a tally says, without the line it stood on."""
-    return msgspec.json.encode(msgspec.structs.replace(event, line=None))
+def part_of(event: TallyEvent, whole: TallyEvent) -> bool:
+    """Whether a tally says nothing that the other one does not say, apart from the line it stood on."""
+    said, known = (
+        {name: value for name, value in msgspec.structs.asdict(item).items() if value is not None and name != "line"}
+        for item in (event, whole)
+    )
+    printed, could = (fields.pop("printed", {}) for fields in (said, known))
+    return all(known.get(name) == value for name, value in said.items()) and printed.items() <= could.items()
 
 
 def noted(notes: Notes, code: str) -> list[str]:
@@ -87,3 +103,17 @@ def damaged(text: str, seed: int) -> bytes:
 def known(name: str) -> Importer:
     """The importer of this name."""
     return importers()[name]
+
+
+def all_fixtures() -> list[tuple[str, str]]:
+    """(importer, clean input) of every importer, from the test modules of this folder."""
+    folder = Path(__file__).parent
+    for module in sorted(folder.glob("test_*.py")):
+        if "register(" in module.read_text(encoding="utf-8") or "refuse(" in module.read_text(encoding="utf-8"):
+            importlib.import_module(f"tests.importers.{module.stem}")
+    return [(name, text) for name, texts in sorted(FIXTURES.items()) for text in texts]
+
+
+def said(event: TallyEvent) -> bytes:
+    """What a tally says, without the line it stood on."""
+    return msgspec.json.encode(msgspec.structs.replace(event, line=None))

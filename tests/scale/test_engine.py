@@ -76,3 +76,11 @@ def test_a_lifetime_counter_that_falls_was_reset() -> None:
     """The value before the fall is added to the last one."""
     events = [tally("lifetime", proposed=n, accepted=n // 2) for n in (10, 20, 4)]
     assert counted(*events)[EngineKind("code", "lifetime", "proposed")] == 24
+
+
+def test_any_counter_that_falls_tells_of_a_reset() -> None:
+    """An engine that counts rounds alone was started again where these fall; a counter that is missing tells nothing."""
+    events = [tally("lifetime", rounds=n) for n in (10, 20, 4)]
+    assert counted(*events)[EngineKind("code", "lifetime", "rounds")] == 24
+    events = [tally("lifetime", proposed=8, accepted=4), tally("lifetime", accepted=5)]
+    assert counted(*events) == {EngineKind("code", "lifetime", "accepted"): 5}

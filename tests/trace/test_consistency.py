@@ -97,3 +97,11 @@ def test_headers_that_continue_a_trace_get_no_note(tmp_path: Path) -> None:
         build.header(trace_id="another", drafters=[]),
     ]
     assert analyze(write(tmp_path / "t.jsonl", first, again)).notes == {}
+
+
+def test_what_takes_an_estimated_count_is_not_compared() -> None:
+    """A printed figure is compared where all that it takes is exact: here the rate, not the length."""
+    printed = {"Draft acceptance rate": "60.0%", "Mean acceptance length": "9.99"}
+    counts = {"rounds": 4, "proposed": 12, "accepted": 6, "definitions": "vllm", "printed": printed}
+    paths = [path for _, _, path, _ in noted(TALLY | counts | {"estimated": {"rounds": 1}})]
+    assert paths == ["$.printed.Draft acceptance rate"]

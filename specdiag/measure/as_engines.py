@@ -1,0 +1,224 @@
+"""The rounds of a trace under the definitions of engines: what each would print, and what it counts in.
+
+The counts of an engine are sums over shapes of rounds (shapes.py), counted as that engine counts them (engines/counting.py), for the trace and for
+each replicate; or, where a log has only an engine's counts, these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specdiag.engines.catalogue import ENGINES
+from specdiag.engines.counting import UNKNOWN, Shapes, counted, key_of
+from specdiag.engines.definitions import PLAIN, SYMBOLS, Counting, Counts, Engine, Figure, Ratio, evaluate, symbols_of
+from specdiag.measure.counters import Counters, of_window
+from specdiag.measure.intervals import Rates
+from specdiag.measure.requests import RequestMeans
+from specdiag.measure.tables import MAX_POSITIONS, Tables
+from specdiag.report import EngineFigure, EngineView, Rate
+
+OWN_ASSUMED = "in {} of the rounds no token of the verifier's own is logged, and one is taken to have been there"
+K_ASSUMED = "a full block is taken to be the longest one seen"
+ROUNDS = "all rounds"
+PER_REQUEST = ("A", "R", "D", "G")
+NO_MATCHES = "p, q and u of every draft would tell"
+
+Known = dict[str, Any]
+"""Symbols of the definitions: a row (trace, replicates) each, or a number."""
+
+
+def countings(names: Iterable[str]) -> tuple[Counting, ...]:
+    """The ways to count under which each request's counts are needed: of means over requests, and one to know the requests by."""
+    means = (ENGINES[name] for name in names if any(figure.per == "request" for figure in ENGINES[name].figures))
+    return (*dict.fromkeys([PLAIN, *(engine.counting for engine in means)]),)
+
+
+def engine_views(
+    names: tuple[str, ...], tables: Tables, means: RequestMeans, declared: int | None = None
+) -> list[EngineView]:
+    """One view for each engine and each body of evidence: the rounds, and the counts of each drafter that an engine kept. `declared`: drafts of a
+    full block, by the header."""
+    chosen = [ENGINES[name] for name in names]
+    rounds = _Rounds.of(tables, means, declared) if chosen else None
+    views = [rounds.view(engine) for engine in chosen] if rounds else []
+    for drafter in tables.drafters if chosen else []:
+        for window, counters in tables.engine(drafter).items():
+            kept = of_window(counters)
+            views += [_of_counts(engine, f"{drafter}: counts of an engine ({window})", kept) for engine in chosen]
+    return views
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """Kinds of rounds, how often each was seen in the trace and in its replicates, and the requests that they belong to."""
+
+    shapes: Shapes
+    seen: NDArray[np.int64]
+    full: int
+    requests: NDArray[np.int64]
+    assumes: list[str]
+    means: RequestMeans
+    rates: Rates
+
+    @staticmethod
+    def of(tables: Tables, means: RequestMeans, declared: int | None) -> _Rounds | None:
+        """Of what was counted; None where no round was."""
+        kinds = [kind for kind, seen in tables.shapes.items() if seen[0]]
+        if not kinds:
+            return None
+        columns = np.array([kind[1:] for kind in kinds], np.int64).T
+        shapes = Shapes(*columns[:-1])
+        seen = np.array([tables.shapes[kind] for kind in kinds], np.int64).T
+        output = means.of_each(("R", "G"), ("counting", key_of(PLAIN)))
+        there = (output["R"] > 0) | (output["G"] > 0)
+        longest = int(shapes.drafts.max())
+        silent = int(seen[0] @ columns[-1])
+        assumes = [OWN_ASSUMED.format(f"{silent:,}")] if silent else []
+        assumes += [] if declared else [K_ASSUMED]
+        requests = np.rint(means.weighed(there.astype(np.float64))).astype(np.int64)
+        return _Rounds(shapes, seen, max(longest, declared or 0), requests, assumes, means, means.rates)
+
+    def view(self, engine: Engine) -> EngineView:
+        """What this engine would print."""
+        known = self._pooled(engine)
+        return EngineView(
+            engine.id,
+            engine.title,
+            ROUNDS,
+            [made for figure in engine.figures for made in self._figures(engine, figure, known)],
+            [*self.assumes, *_unconfirmed(engine)],
+            {name: int(np.atleast_1d(known[name])[0]) for name in "ARDKGnM" if known[name] is not None},
+            [*self._counting(engine)],
+        )
+
+    def _figures(self, engine: Engine, figure: Figure, known: Known) -> Iterator[EngineFigure]:
+        if figure.family in ("reach", "hazard"):
+            yield from self._by_position(engine, figure, known)
+            return
+        each = self._each(engine) if figure.per == "request" else known
+        try:
+            top, bottom = evaluate(figure.top, each), evaluate(figure.bottom, each)
+        except LookupError as missing:
+            yield _made(engine, figure, Rate(figure.name, None, absent=_missing(missing)))
+            return
+        if figure.per == "request":
+            some = bottom > 0
+            ratio = np.divide(top, bottom, out=np.zeros(len(bottom)), where=some)
+            top, bottom = (self.means.weighed(values) for values in (ratio, some.astype(np.float64)))
+        yield _made(engine, figure, self._rate(figure, top, bottom, int(known["R"][0])))
+
+    def _by_position(self, engine: Engine, figure: Figure, known: Known) -> Iterator[EngineFigure]:
+        found = counted(self.shapes, engine.counting, self.full)
+        bottom = known["R"] if figure.bottom in ("", "N") else evaluate(figure.bottom, known)
+        seen = self.seen * found.R
+        for position in range(1, min(MAX_POSITIONS, int(self.shapes.length.max())) + 1):
+            survivors = seen @ (position <= found.A).astype(np.int64)
+            if figure.bottom == "N":
+                bottom = seen @ (position <= self.shapes.length).astype(np.int64)
+            yield _made(engine, figure, self._rate(figure, survivors, bottom, int(bottom[0])), position)
+            bottom = survivors if figure.family == "hazard" else bottom
+
+    def _rate(self, figure: Figure, top: NDArray[Any], bottom: NDArray[Any], rounds: int) -> Rate:
+        # The shares that Wilson's interval is for: of drafts or rounds that were accepted.
+        share = figure.family in ("reach", "hazard") or (figure.top in ("A", "M") and figure.per == "all")
+        proportion = share and figure.family != "length"
+        return self.rates.rate(
+            figure.name, top, bottom, rounds=rounds, proportion=proportion, absent="its denominator is 0"
+        )
+
+    def _pooled(self, engine: Engine) -> Known:
+        """Counts by symbol, for the trace and its replicates; None where they are not known."""
+        found = counted(self.shapes, engine.counting, self.full)
+        known: Known = {name: self.seen @ getattr(found, name) for name in "ARDGF"}
+        known["G"] = known["G"] + (self.requests if engine.prefill_token else 0)
+        matched = None if (found.M == UNKNOWN).any() else self.seen @ found.M
+        return known | {"M": matched, "K": self.full, "n": self.requests}
+
+    def _each(self, engine: Engine) -> Known:
+        """Counts of every request, by symbol."""
+        known: Known = dict(self.means.of_each(PER_REQUEST, ("counting", key_of(engine.counting))))
+        there = (known["R"] > 0).astype(np.int64)
+        known["G"] = known["G"] + (1 if engine.prefill_token else 0)
+        return {name: values * there for name, values in known.items()} | {"K": self.full, "n": there}
+
+    def _counting(self, engine: Engine) -> Iterator[str]:
+        """How this engine counts those of these rounds that others count otherwise."""
+        how, shapes = engine.counting, self.shapes
+        if (shapes.ended > 0).any():
+            yield _STOPS[how.stop]
+        if (shapes.padding > 0).any():
+            yield f"rounds of placeholders {'count as rounds that accepted nothing' if how.padding else 'do not count'}"
+        if ((shapes.drafts == 0) & (shapes.padding == 0)).any():
+            yield f"rounds without a draft {'count' if how.draftless else 'are in no counter'}"
+        if how.full_blocks and (shapes.drafts < self.full).any():
+            yield "every block counts as a full one"
+
+
+_STOPS = {
+    "before": "where the output ends inside the accepted drafts, all of them count",
+    "kept": "where the output ends inside the accepted drafts, those that reached it count",
+    "less_one": "where the output ends inside the accepted drafts, the tokens that reached it less one count",
+    "exllama": "where the output ends inside the accepted drafts, the one that ended it and all behind it count as neither accepted nor proposed",
+}
+
+
+def _unconfirmed(engine: Engine) -> list[str]:
+    return [f"{engine.id}, not confirmed: {engine.unverified}"] if engine.unverified else []
+
+
+def _missing(missing: LookupError) -> str:
+    name = missing.args[0]
+    return f"{SYMBOLS[name]} not known" + (f": {NO_MATCHES}" if name == "M" else "")
+
+
+def _of_counts(engine: Engine, of: str, kept: Counters) -> EngineView:
+    """An engine's figures from the counts that another one, or itself, kept. No round can be counted otherwise than it was."""
+    adapted = replace(kept, counts=_adapted(engine, kept))
+    longest = min(MAX_POSITIONS, len(kept.counts.S or ()))
+    figures = [
+        _made(engine, figure, _from_counts(figure, adapted, position), position)
+        for figure in engine.figures
+        for position in (range(1, longest + 1) if figure.family in ("reach", "hazard") and longest else (0,))
+    ]
+    counts = {name: getattr(adapted.counts, name) for name in "ARDKGnM"}
+    carried = {name: value for name, value in counts.items() if value is not None and value < 1 << 63}
+    return EngineView(engine.id, engine.title, of, figures, _unconfirmed(engine), carried, [])
+
+
+def _adapted(engine: Engine, kept: Counters) -> Counts:
+    """The counts, with the token of prefill in the output as this engine has it."""
+    counts = kept.counts
+    if counts.G is None or kept.prefill is engine.prefill_token:
+        return counts
+    if kept.prefill is None or counts.n is None:
+        return replace(counts, G=None)
+    return replace(counts, G=counts.G + counts.n * (1 if engine.prefill_token else -1))
+
+
+def _from_counts(figure: Figure, kept: Counters, position: int) -> Rate:
+    if figure.per == "request" and kept.counts.n != 1:
+        return Rate(figure.name, None, absent="the counts of single requests not known")
+
+    def ratio(counts: Counts) -> tuple[int, int] | str:
+        found = figure.of(counts, position)
+        return (found.numerator, found.denominator) if isinstance(found, Ratio) else found
+
+    return kept.rate(figure.name, ratio, symbols_of(figure))
+
+
+def _made(engine: Engine, figure: Figure, rate: Rate, position: int = 0) -> EngineFigure:
+    return EngineFigure(
+        figure.name,
+        figure.family,
+        position,
+        figure.unit,
+        figure.formula,
+        figure.counts_in(engine.prefill_token),
+        figure.where,
+        rate,
+    )
