@@ -22,8 +22,8 @@ class Rate(msgspec.Struct, frozen=True):
     """One figure: numerator / denominator, with its interval.
 
     `interval` names how `low` and `high` were found: `poisson_bootstrap` (over requests), `poisson_bootstrap_repeats` (the same, widened
-    because requests repeat), `wilson_rounds` (too few requests; too narrow), `exact_one_sided` (0 of n, or n of n), `rounding` (counts follow from
-    rounded figures: the bounds of what these leave open). `source` tells recorded counts from recomputed and estimated ones.
+    because requests repeat), `wilson_rounds` (too few requests; too narrow), `exact_one_sided` (0 of n, or n of n), `rounding` (all that
+    rounded figures of an engine leave). `source` tells recorded counts from recomputed and estimated ones.
     """
 
     name: str
@@ -72,6 +72,15 @@ class View(msgspec.Struct, frozen=True):
     positions: list[Position]
 
 
+class EngineWindow(msgspec.Struct, frozen=True):
+    """Counts that an engine kept: over which `window` (`interval`, `lifetime`, `request`), from how many reports of it, and the sums of those that
+    have the count."""
+
+    window: str
+    reports: int
+    counts: dict[str, float]
+
+
 class Drafter(msgspec.Struct, frozen=True):
     """One drafter: what the header declares of it, and its figures per view."""
 
@@ -84,6 +93,7 @@ class Drafter(msgspec.Struct, frozen=True):
     abstained: int
     views: dict[str, View]
     engine_counts: dict[str, Rate]
+    engine_window: EngineWindow | None = None
 
 
 class Shared(msgspec.Struct, frozen=True):

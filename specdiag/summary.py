@@ -10,9 +10,9 @@ from specdiag.errors import IN_A_SENTENCE, UsageError, cut, shown
 from specdiag.measure import scope as scoping
 from specdiag.measure.as_engines import engine_views
 from specdiag.measure.blame import MAX_BLAMED, blame
-from specdiag.measure.counters import engine_rates, of_drafter
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
+from specdiag.measure.engine_counts import engine_rates
 from specdiag.measure.intervals import FEW_REQUESTS, Rates
 from specdiag.measure.progress import consensus, output_rates, thrash, time
 from specdiag.measure.requests import RequestMeans
@@ -173,6 +173,7 @@ def _drafter(
     mine = tables.blocks.of_drafter(name)
     figures = views(tables, name, rates)
     figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
+    counted, window = engine_rates(tables.engine(name))
     return Drafter(
         id=name,
         declared=info is not None,
@@ -182,7 +183,8 @@ def _drafter(
         temperature=info.temperature if info else None,
         abstained=int(mine.total("one", ~mine.some)[0]),
         views=figures,
-        engine_counts=engine_rates(of_drafter(tables.engine(name))),
+        engine_counts=counted,
+        engine_window=window,
     )
 
 

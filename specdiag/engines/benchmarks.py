@@ -40,7 +40,6 @@ ENGINES = (
         (
             Figure("new_tokens / (idx + 1)", "length", "A + R", "R", where="sums over the answer file"),
             Figure("mean of new_tokens / (idx + 1)", "length", "A + R", "R", per="request", where="mean over turns"),
-            Figure("new_tokens / idx", "length", "A + R", "R - n", where="where the last index is taken for a count"),
         ),
         prefill_token=False,
         counting=Counting(draftless=True),
@@ -69,7 +68,6 @@ ENGINES = (
         "Model-Optimizer",
         (
             Figure("Average_AL", "length", "A + R + n", "R + n", per="request", where="acceptance_rate.json"),
-            Figure("Request_AL", "length", "A + R + n", "R + n", where="acceptance_rate.json, of one turn"),
             Figure(
                 "Joint_Acceptance_Rate", "reach", bottom="R + n", where="acceptance_rate.json, key i + 1; key 1 is 1"
             ),
@@ -80,7 +78,11 @@ ENGINES = (
     Engine(
         "model-optimizer-trimmed",
         "Model-Optimizer, first releases",
-        (Figure("Average_AR", "length", "A + R", "R", per="request", where="acceptance_rate.json"),),
+        (
+            Figure(
+                "Average_AR", "length", "A + R", "R", per="request", where="acceptance_rate.json, last rounds left out"
+            ),
+        ),
         prefill_token=False,
     ),
 )

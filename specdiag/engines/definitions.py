@@ -94,6 +94,12 @@ class Figure:
         ratio = by_position.get(self.family) or f"{_side(self.top)} / {_side(self.bottom)}"
         return f"mean over requests of {ratio}" if self.per == "request" else ratio
 
+    @property
+    def symbols(self) -> set[str]:
+        """The counts that it is made of."""
+        found = {name for side in (self.top, self.bottom) if side for name in _names(_parsed(side))}
+        return found if self.family in ("length", "rate") else (found - {"N"}) | {"R", "S"}
+
     def of(self, counts: Counts, position: int = 0) -> Ratio | str:
         """The ratio for these counts; what is missing, where it cannot be formed. `position`, from 1: of `reach` and `hazard`."""
         if self.family in ("reach", "hazard"):
@@ -162,13 +168,6 @@ class Engine:
 def evaluate(formula: str, known: Mapping[str, Any]) -> Any:
     """A sum of products of symbols and whole numbers, over numbers or arrays of them; LookupError names the first symbol that is not known."""
     return _value(_parsed(formula), known)
-
-
-def symbols_of(figure: Figure) -> set[str]:
-    """The symbols in the formula of a figure."""
-    sides = [side for side in (figure.top, figure.bottom) if side]
-    found = {name for side in sides for name in _names(_parsed(side))}
-    return found if figure.family in ("length", "rate") else found | {"S", "R"}
 
 
 @functools.cache

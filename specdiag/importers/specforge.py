@@ -1,4 +1,4 @@
-"""SpecForge: results of its benchmarks, of three generations, and the table of figures that it publishes.
+"""SpecForge: results of its benchmarks, of three generations.
 
 Source: SpecForge a6b6b023. benchmarks/bench_eagle3.py writes one JSON object, indented, into a file named .jsonl; its `accept_length` is
 ΣG / Σverify_ct and its `output_throughput` ΣG / latency, as floating-point numbers with all their digits: G and R are the only whole numbers that
@@ -18,22 +18,21 @@ from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Troub
 from specdiag.importers.ratios import Ratios
 from specdiag.importers.source import Source
 from specdiag.trace.consistency import counts_of
-from specdiag.trace.events import SCHEMA, DrafterInfo, TallyEvent, Trace, VerifierInfo
+from specdiag.trace.events import SCHEMA, DrafterInfo, TallyEvent, Trace
 
 _EXACT = 1e-13  # relative: what two divisions of floating-point numbers may lose, and a little
-_BUNDLE = re.compile(rb'"benchmark_name"\s*:')
+TABLE = re.compile(rb'"benchmark_name"\s*:')  # of the published table
 _BENCH = re.compile(rb'"num_questions"\s*:')
-_WITHOUT = re.compile(r"wi(?:th|ht)out\b", re.IGNORECASE)  # as the published table spells the runs without a drafter
 
 
-class _Setting(NamedTuple):
+class Setting(NamedTuple):
     """One run: what it was of, and the lengths of its blocks."""
 
     name: str
     most: int | None
 
     @classmethod
-    def of(cls, run: dict[str, Any]) -> _Setting:
+    def of(cls, run: dict[str, Any]) -> Setting:
         """From an entry of a list of runs, or from the configuration in a report."""
         names = (
             ("batch_size", "batch"),
@@ -66,10 +65,10 @@ def read_bench(source: Source) -> Iterator[Output]:
         alone: dict[str, Ratios] = {}
         for name, setting, metric in found:
             yield from _measured(line, ids[setting], name, setting, metric, alone)
-        yield from _alone(alone)
+        yield from alone_told(alone)
 
 
-def _runs(whole: dict[str, Any]) -> Iterator[tuple[str, _Setting, dict[str, Any]]]:
+def _runs(whole: dict[str, Any]) -> Iterator[tuple[str, Setting, dict[str, Any]]]:
     """(benchmark, setting, metrics) of every run with a drafter. Where there was none, the length is 1, whatever the tokens."""
     for name, runs in whole.items():
         for run in runs if isinstance(runs, list) else []:
@@ -77,18 +76,18 @@ def _runs(whole: dict[str, Any]) -> Iterator[tuple[str, _Setting, dict[str, Any]
             for metric in metrics if isinstance(metrics, list) else []:
                 length = number_text(record(metric).get("accept_length"))
                 if length is not None and float(length) != 1:
-                    yield name, _Setting.of(record(run)), record(metric)
+                    yield name, Setting.of(record(run)), record(metric)
 
 
 def _measured(
-    line: int, drafter: str, name: str, setting: _Setting, metric: dict[str, Any], alone: dict[str, Ratios]
+    line: int, drafter: str, name: str, setting: Setting, metric: dict[str, Any], alone: dict[str, Ratios]
 ) -> Iterator[Output]:
     length = metric["accept_length"]
-    output = _whole(metric.get("output_throughput"), metric.get("latency"))
-    rounds = None if output is None else _denominator(output, length)
     if length < 1:
         yield Trouble(line, "not_counts", f"{name}: accept_length {length}, and each round gives a token")
         return
+    output = _whole(metric.get("output_throughput"), metric.get("latency"))
+    rounds = None if output is None else _denominator(output, length)
     printed = None if rounds else {"accept_length": number_text(length) or ""}
     if printed:
         alone.setdefault(drafter, Ratios()).add(line, printed)
@@ -126,7 +125,7 @@ def _is(value: float, printed: float) -> bool:
     return abs(value - printed) <= _EXACT * abs(printed)
 
 
-def _alone(ratios: dict[str, Ratios]) -> Iterator[Output]:
+def alone_told(ratios: dict[str, Ratios]) -> Iterator[Output]:
     """A word on the lengths of each drafter that have no counts beside them."""
     for drafter, found in ratios.items():
         yield from (trouble._replace(text=f"{drafter}: {trouble.text}") for trouble in found.said())
@@ -141,7 +140,7 @@ def read_counts(source: Source) -> Iterator[Output]:
             draft = text(whole.get("draft_model")) or DRAFTER
             for run in runs:
                 metrics, config, task = (record(record(run).get(key)) for key in ("metrics", "config", "task"))
-                name = ", ".join(filter(None, (text(task.get("name")), _Setting.of(config).name)))
+                name = ", ".join(filter(None, (text(task.get("name")), Setting.of(config).name)))
                 yield from _counted(line, draft, name, metrics, count(metrics.get("num_requests")), "specforge")
         elif "spec_verify_count" in whole:
             samples = count(whole.get("samples"))
@@ -178,57 +177,8 @@ def _counted(
         yield from mean_of_means(line, definitions, printed, counts_of(event))
 
 
-def read_bundle(source: Source) -> Iterator[Output]:
-    """A tally for each printed length. There are no counts: what it says is what was printed."""
-    begun = False
-    for line, value in source.values():
-        rows = [*_rows(record(value))]
-        names: dict[str, list[str]] = {}
-        for _, _, _, name, _ in rows:
-            alike = names.setdefault(re.sub(r"[\s_-]+", "", name).casefold(), [])
-            if name not in alike:
-                alike.append(name)
-        verifiers = list(dict.fromkeys(verifier for verifier, *_ in rows))
-        if rows and not begun:
-            only = VerifierInfo(model=verifiers[0]) if len(verifiers) == 1 else None
-            drafters = [DrafterInfo(name, model=name) for spellings in names.values() for name in spellings]
-            yield Found(line, Trace(schema=SCHEMA, drafters=drafters, verifier=only))
-            begun = True
-        alone: dict[str, Ratios] = {}
-        for verifier, benchmark, setting, name, length in rows:
-            printed = {"accept_length": length}
-            alone.setdefault(name, Ratios()).add(line, printed)
-            yield Found(
-                line,
-                TallyEvent(
-                    source=", ".join((verifier, benchmark, setting.name)),
-                    drafter=name,
-                    window="interval",
-                    max_draft_tokens=setting.most,
-                    definitions="specforge",
-                    printed=printed,
-                ),
-            )
-        yield from _alone(alone)
-        for spellings in names.values():
-            if len(spellings) > 1:
-                yield Trouble(line, "drafter_respelled", " and ".join(spellings))
-
-
-def _rows(whole: dict[str, Any]) -> Iterator[tuple[str, str, _Setting, str, str]]:
-    """(verifier, benchmark, setting, drafter, length) of every run with a drafter."""
-    for verifier, benchmarks in whole.items():
-        for benchmark, table in record(benchmarks).items():
-            runs = record(table).get("results")
-            for run in runs if isinstance(runs, list) else []:
-                metrics = record(run).get("metrics")
-                for metric in map(record, metrics if isinstance(metrics, list) else []):
-                    name, length = text(metric.get("Name")), number_text(metric.get("accept_length"))
-                    if name and length and not _WITHOUT.match(name):
-                        yield verifier, benchmark, _Setting.of(record(run)), name, length
-
-
-def _lengths(head: bytes) -> bool:
+def has_lengths(head: bytes) -> bool:
+    """Whether lengths by setting stand here: in results, and in the published table."""
     return b'"accept_length"' in head and b'"topk"' in head and b'"num_draft_tokens"' in head
 
 
@@ -238,7 +188,7 @@ IMPORTERS = (
         reads="results of bench_eagle3.py of SpecForge (one JSON object, named .jsonl)",
         carries="rounds and output tokens of each benchmark and setting, where the figures have all their digits",
         lacks="accepted and proposed tokens; the runs without a drafter are left out",
-        recognise=lambda head: _lengths(head) and _BENCH.search(head) is not None and _BUNDLE.search(head) is None,
+        recognise=lambda head: has_lengths(head) and _BENCH.search(head) is not None and TABLE.search(head) is None,
         read=read_bench,
     ),
     Importer(
@@ -248,13 +198,5 @@ IMPORTERS = (
         lacks="accepted and proposed tokens",
         recognise=lambda head: b'"spec_verify_count"' in head and b'"output_tokens"' in head,
         read=read_counts,
-    ),
-    Importer(
-        name="specforge/bundle",
-        reads="the table of acceptance lengths and throughputs that SpecForge publishes (spec bundle)",
-        carries="printed acceptance lengths of each verifier, benchmark, setting and drafter",
-        lacks="all counts; the runs without a drafter are left out",
-        recognise=lambda head: _lengths(head) and _BUNDLE.search(head) is not None,
-        read=read_bundle,
     ),
 )

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from specdiag.importers.fields import count, counts, number_text, record, text
+from specdiag.importers.histogram import MOST_DRAFTS, FirstRounds, one_by_one
 from specdiag.importers.identities import readings
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
 from specdiag.importers.source import Source
-from specdiag.trace.events import Next, Proposal, TallyEvent, Verdict
+from specdiag.trace.events import TallyEvent
 
-MOST_DRAFTS = 1024  # of one round
-SEVERAL = 3  # requests, from which on their first rounds are worth a word
 WRAPPED = (
     ("response", "body"),
     ("response",),
@@ -30,31 +28,15 @@ _OURS = re.compile(rb'"speculative_decoding"\s*:\s*(?:null|\{)')
 _COUNTED = re.compile(rb'"num_accepted_draft_tokens"')  # the other names are TensorRT-LLM's, too
 
 
-@dataclass(slots=True)
-class _First:
-    """Of the requests with their rounds: how many began with a full block of which nothing was accepted, and the same of their other rounds."""
-
-    requests: int = 0
-    empty: int = 0
-    rounds: int = 0
-    empty_rounds: int = 0
-    line: int = 0
-
-
 def read(source: Source) -> Iterator[Output]:
     """A tally for each request; before it, where they are there, its rounds."""
-    first = _First()
+    first = FirstRounds()
     for line, value in source.values():
         for response in _responses(value):
             found = record(record(response.get("metrics")).get("speculative_decoding"))
             if found:
                 yield from _request(line, response, found, first)
-    if first.requests >= SEVERAL and 10 * first.empty >= 9 * first.requests and 2 * first.empty_rounds <= first.rounds:
-        yield Trouble(
-            first.line,
-            "padded_rounds",
-            f"the first round of {first.empty} of {first.requests} requests, against {first.empty_rounds} of their {first.rounds} others",
-        )
+    yield from first.told()
 
 
 def _responses(value: Any) -> Iterator[dict[str, Any]]:
@@ -72,7 +54,7 @@ def _responses(value: Any) -> Iterator[dict[str, Any]]:
             return
 
 
-def _request(line: int, response: dict[str, Any], found: dict[str, Any], first: _First) -> Iterator[Output]:
+def _request(line: int, response: dict[str, Any], found: dict[str, Any], first: FirstRounds) -> Iterator[Output]:
     rounds, accepted, proposed = (
         count(found.get(name)) for name in ("num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens")
     )
@@ -110,8 +92,9 @@ def _request(line: int, response: dict[str, Any], found: dict[str, Any], first: 
     said = [*readings(line, event)]
     if not any(trouble.code == "not_counts" for trouble in said):
         if steps:
-            yield from (Found(line, part) for part in _rounds(event.request or "", steps))
-            _look_at(line, steps, event.max_draft_tokens or 0, first)
+            # The first round begins behind the token that prefill samples.
+            yield from (Found(line, part) for part in one_by_one(event.request or "", DRAFTER, steps, start=1))
+            first.add(line, steps, event.max_draft_tokens or 0)
         yield Found(line, event)
     yield from said
 
@@ -137,27 +120,6 @@ def _contradiction(event: TallyEvent, histogram: list[int] | None, steps: list[t
         if any(accepted > drafted or drafted > MOST_DRAFTS for accepted, drafted in steps):
             return "a round accepted more than was drafted, or drafted too many to be one"
     return ""
-
-
-def _rounds(request: str, steps: list[tuple[int, int]]) -> Iterator[Proposal | Verdict]:
-    """The rounds; the first one begins behind the token that prefill samples."""
-    start = 1
-    for number, (accepted, drafted) in enumerate(steps):
-        name = f"{request}/{number}"
-        yield Proposal(id=name, request=request, round=number, drafter=DRAFTER, start=start, tokens=[-1] * drafted)
-        own = Next(-1, "bonus" if accepted == drafted else "correction")
-        yield Verdict(proposal=name, request=request, round=number, accepted=accepted, next=own)
-        start += accepted + 1
-
-
-def _look_at(line: int, steps: list[tuple[int, int]], most: int, first: _First) -> None:
-    if len(steps) < 2:
-        return
-    first.line = first.line or line
-    first.requests += 1
-    first.empty += steps[0] == (0, most)
-    first.rounds += len(steps) - 1
-    first.empty_rounds += sum(accepted == 0 for accepted, _ in steps[1:])
 
 
 IMPORTERS = (

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.counting import UNKNOWN, Shapes, counted, key_of
-from specdiag.engines.definitions import PLAIN, SYMBOLS, Counting, Counts, Engine, Figure, Ratio, evaluate, symbols_of
-from specdiag.measure.counters import Counters, of_window
+from specdiag.engines.definitions import PLAIN, SYMBOLS, Counting, Counts, Engine, Figure, Ratio, evaluate
+from specdiag.measure.engine_counts import Window
 from specdiag.measure.intervals import Rates
 from specdiag.measure.requests import RequestMeans
 from specdiag.measure.tables import MAX_POSITIONS, Tables
@@ -47,9 +49,8 @@ def engine_views(
     rounds = _Rounds.of(tables, means, declared) if chosen else None
     views = [rounds.view(engine) for engine in chosen] if rounds else []
     for drafter in tables.drafters if chosen else []:
-        for window, counters in tables.engine(drafter).items():
-            kept = of_window(counters)
-            views += [_of_counts(engine, f"{drafter}: counts of an engine ({window})", kept) for engine in chosen]
+        for window in tables.engine(drafter):
+            views += [_of_counts(engine, drafter, window) for engine in chosen]
     return views
 
 
@@ -176,39 +177,51 @@ def _missing(missing: LookupError) -> str:
     return f"{SYMBOLS[name]} not known" + (f": {NO_MATCHES}" if name == "M" else "")
 
 
-def _of_counts(engine: Engine, of: str, kept: Counters) -> EngineView:
+def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
     """An engine's figures from the counts that another one, or itself, kept. No round can be counted otherwise than it was."""
-    adapted = replace(kept, counts=_adapted(engine, kept))
-    longest = min(MAX_POSITIONS, len(kept.counts.S or ()))
     figures = [
-        _made(engine, figure, _from_counts(figure, adapted, position), position)
+        _made(engine, figure, _from_counts(engine, figure, window, position), position)
         for figure in engine.figures
-        for position in (range(1, longest + 1) if figure.family in ("reach", "hazard") and longest else (0,))
+        for position in (range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,))
     ]
-    counts = {name: getattr(adapted.counts, name) for name in "ARDKGnM"}
-    carried = {name: value for name, value in counts.items() if value is not None and value < 1 << 63}
-    return EngineView(engine.id, engine.title, of, figures, _unconfirmed(engine), carried, [])
+    of = f"{drafter}, counts of an engine: {window.window}"
+    return EngineView(engine.id, engine.title, of, figures, _unconfirmed(engine))
 
 
-def _adapted(engine: Engine, kept: Counters) -> Counts:
-    """The counts, with the token of prefill in the output as this engine has it."""
-    counts = kept.counts
-    if counts.G is None or kept.prefill is engine.prefill_token:
-        return counts
-    if kept.prefill is None or counts.n is None:
-        return replace(counts, G=None)
-    return replace(counts, G=counts.G + counts.n * (1 if engine.prefill_token else -1))
-
-
-def _from_counts(figure: Figure, kept: Counters, position: int) -> Rate:
-    if figure.per == "request" and kept.counts.n != 1:
+def _from_counts(engine: Engine, figure: Figure, window: Window, position: int) -> Rate:
+    """The figure, and the bounds that it has where counts follow from rounded figures: each count may be off by its half width."""
+    needed = figure.symbols | ({"n"} if "G" in figure.symbols and not engine.prefill_token else set())
+    counts = window.counts(needed)
+    if figure.per == "request" and window.counts(needed | {"n"}).n != 1:
         return Rate(figure.name, None, absent="the counts of single requests not known")
+    if "G" in needed and not engine.prefill_token:
+        # Counts of an engine are those of `usage`, which hold the token that prefill samples.
+        counts = replace(counts, G=None if counts.G is None or counts.n is None else counts.G - counts.n)
+    rate = _plain(figure, figure.of(counts, position))
+    loose = window.widths(figure.symbols)
+    if rate.value is None or not loose:
+        return rate
+    # A ratio of sums of products is monotone in each count, so its bounds are at corners.
+    corners = [figure.of(_moved(counts, loose, signs), position) for signs in product((-1, 1), repeat=len(loose))]
+    values = [rate.value, *(float(f"{float(c.value):.12g}") for c in corners if isinstance(c, Ratio))]
+    return msgspec.structs.replace(rate, low=min(values), high=max(values), interval="rounding", source="estimated")
 
-    def ratio(counts: Counts) -> tuple[int, int] | str:
-        found = figure.of(counts, position)
-        return (found.numerator, found.denominator) if isinstance(found, Ratio) else found
 
-    return kept.rate(figure.name, ratio, symbols_of(figure))
+def _moved(counts: Counts, loose: dict[str, int], signs: tuple[int, ...]) -> Counts:
+    changed: dict[str, Any] = {}
+    for (symbol, width), sign in zip(loose.items(), signs, strict=True):
+        if symbol == "S":
+            changed["S"] = tuple(max(number + sign * width, 0) for number in counts.S or ())
+        else:
+            changed[symbol] = max(getattr(counts, symbol) + sign * width, 0)
+    return replace(counts, **changed)
+
+
+def _plain(figure: Figure, ratio: Ratio | str) -> Rate:
+    if isinstance(ratio, str):
+        return Rate(figure.name, None, absent=ratio)
+    top, bottom = (n if abs(n) < 1 << 63 else float(n) for n in (ratio.numerator, ratio.denominator))
+    return Rate(figure.name, float(f"{ratio.numerator / ratio.denominator:.12g}"), top, bottom)
 
 
 def _made(engine: Engine, figure: Figure, rate: Rate, position: int = 0) -> EngineFigure:

@@ -44,4 +44,5 @@ DEFINITIONS: dict[str, str] = {
     "engine_draft_acceptance": "accepted / proposed tokens, from counts that the engine kept (`tally` events)",
     "engine_acceptance_length": "1 + accepted tokens / rounds, from counts that the engine kept (`tally` events)",
     "engine_position_reach": "rounds that accepted at least so many tokens / rounds, from counts that the engine kept",
+    "engine_position_acceptance": "rounds that accepted at least so many tokens / those that accepted one less, from counts that the engine kept",
 }

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from specdiag.measure.engine_counts import Window
 from specdiag.measure.tally import (
     INDEPENDENT,
     SHARED,
     SOLO,
     BlockKind,
     CountKind,
+    EngineKind,
     GatedKind,
     Key,
     RoundKind,
@@ -128,18 +130,18 @@ class Tables:
             tally.counts[:, [tally.number[key] for key in kinds]],
             np.array([0 if at == NONE else tally.counts[0, at] for at in gated], np.int64),
         )
+        self.shapes: dict[ShapeKind, Row] = {
+            key: tally.counts[:, tally.number[key]] for key in by_type.get(ShapeKind, [])
+        }
         self._rounds = {key: tally.counts[:, tally.number[key]] for key in by_type.get(RoundKind, [])}
-        self.shapes = {key: tally.counts[:, tally.number[key]] for key in by_type.get(ShapeKind, [])}
         self._counts = {key: tally.counts[:, tally.number[key]] for key in by_type.get(CountKind, [])}
         self._sums: dict[str, dict[str, dict[SumKind, Row]]] = {}  # by what is summed, and whose
         for key in by_type.get(SumKind, []):
             mine = self._sums.setdefault(key.name, {}).setdefault(key.drafter, {})
             mine[key] = tally.counts[:, tally.number[key]]
-        self._engine: dict[str, dict[str, dict[tuple[str, int], int]]] = {}  # by drafter and window
+        self._engine: dict[str, dict[str, dict[EngineKind, int]]] = {}  # by drafter and window
         for kind in sorted(tally.engine):
-            if kind.name != "reached" or kind.position <= MAX_POSITIONS:
-                counters = self._engine.setdefault(kind.drafter, {}).setdefault(kind.window, {})
-                counters[kind.name, kind.position] = tally.engine[kind]
+            self._engine.setdefault(kind.drafter, {}).setdefault(kind.window, {})[kind] = tally.engine[kind]
 
     @cached_property
     def drafters(self) -> list[str]:
@@ -166,9 +168,9 @@ class Tables:
                 out[key.value] = out.get(key.value, 0) + n
         return out
 
-    def engine(self, drafter: str) -> dict[str, dict[tuple[str, int], int]]:
-        """Counters of an engine, by window, and by name and position, as far as positions are listed."""
-        return self._engine.get(drafter, {})
+    def engine(self, drafter: str) -> list[Window]:
+        """What an engine counted of this drafter, by kind of window."""
+        return [Window(window, kinds, MAX_POSITIONS) for window, kinds in self._engine.get(drafter, {}).items()]
 
     def _add(self, rows: Iterable[Row]) -> Row:
         return sum(rows, np.zeros(1 + self.replicates, np.int64))

@@ -104,12 +104,14 @@ class CountKind(NamedTuple):
 
 
 class EngineKind(NamedTuple):
-    """A counter that an engine kept. `position`: from 1 for `reached`, else 0."""
+    """A counter that an engine kept, or how many reports there were (`events`). `position`: from 1 for `reached`, the length for `full_block`, else
+    0; `known`: the counters that its report has, with commas between."""
 
     drafter: str
     window: str
     name: str
     position: int = 0
+    known: str = ""
 
 
 Key = BlockKind | GatedKind | RoundKind | ShapeKind | SumKind | CountKind

@@ -23,7 +23,7 @@ INTERVALS = {
     "poisson_bootstrap": ("", "Poisson bootstrap over requests"),
     "poisson_bootstrap_repeats": ("r", "the same, widened because requests repeat"),
     "wilson_rounds": ("w", "Wilson on rounds, because there are too few requests; too narrow"),
-    "rounding": ("b", "bounds of what rounded figures leave open"),
+    "rounding": ("", "what rounded figures of the engine leave"),
     "exact_one_sided": ("", "exact one-sided bound, where all or none of n were accepted"),
 }
 SOURCES = {"estimated": "~ estimated", "recomputed": "* recomputed from logged probabilities"}

@@ -301,8 +301,10 @@ class Assembler:
         )
         if new:
             count_events(self.tally, list(new.values()), self.task.resampling)
-        for _, event in shard.tallies:
-            self.engine.add(event)
+        for epoch, event in shard.tallies:
+            fallen = self.engine.add(event, int(epochs[epoch]))
+            if fallen:
+                self.notes.add("counter_reset", (len(self.inputs) - 1 << LINE_BITS) + (event.line or 1), "$", fallen)
 
     def _vote(self, epoch: int, vote: Consensus) -> CountedEvent:
         identity = ("consensus", epoch, vote.request, vote.step)

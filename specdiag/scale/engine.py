@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from specdiag.engines.catalogue import ENGINES
+from specdiag.measure.engine_counts import COUNTERS
 from specdiag.measure.tally import EngineKind, Tally
 from specdiag.trace.events import TallyEvent
 
-FALLING = ("rounds", "proposed", "accepted", "completion_tokens")
-COUNTERS = (*FALLING, "matched", "requests")
+Run = tuple[int, str, str]
+"""Whose lifetime a counter is: trace, source, drafter."""
 
 
 class EngineCounts:
@@ -17,23 +15,34 @@ class EngineCounts:
 
     def __init__(self) -> None:
         self.total: dict[EngineKind, int] = {}
-        self.running: dict[tuple[str, str], TallyEvent] = {}
+        self.running: dict[Run, TallyEvent] = {}
 
-    def add(self, event: TallyEvent) -> None:
-        """One event, in file order."""
+    def add(self, event: TallyEvent, trace: int = 0) -> str:
+        """One event, in file order; which counter fell, with both values, where one did. Traces are runs of their own, so their lifetimes add."""
         if event.window != "lifetime":
             self._sum(event)
-            return
-        key = (event.source or "", event.drafter)
+            return ""
+        key = (trace, event.source or "", event.drafter)
         before = self.running.get(key)
-        if before is not None and _fell(before, event):
+        fallen = "" if before is None else _fallen(before, event)
+        if before is not None and fallen:
             self._sum(before)
         self.running[key] = event
+        return fallen
 
     def _sum(self, event: TallyEvent) -> None:
-        for name, position, number in _counters(event):
-            kind = EngineKind(event.drafter, event.window, name, position)
-            self.total[kind] = self.total.get(kind, 0) + number
+        counters = [(name, 0, getattr(event, name)) for name in COUNTERS]
+        known = ",".join(name for name, _, number in counters if number is not None)
+        known += ",reached" if event.reached is not None else ""
+        counters += [("events", 0, 1)]
+        counters += [("reached", position, number) for position, number in enumerate(event.reached or [], 1)]
+        counters += [(f"{name}±", 0, width) for name, width in (event.estimated or {}).items()]
+        if event.max_draft_tokens is not None:
+            counters.append(("full_block", event.max_draft_tokens, 1))
+        for name, position, number in counters:
+            if number is not None:
+                kind = EngineKind(event.drafter, event.window, name, position, known)
+                self.total[kind] = self.total.get(kind, 0) + number
 
     def count(self, tally: Tally) -> None:
         """Put the totals into a tally."""
@@ -42,33 +51,10 @@ class EngineCounts:
         tally.add_engine(self.total)
 
 
-def _fell(before: TallyEvent, after: TallyEvent) -> bool:
-    """Whether a counter is lower than it was: not every engine counts proposals. One that is no longer there says nothing."""
-    pairs = ((getattr(before, name), getattr(after, name)) for name in FALLING)
-    return any(then is not None and now is not None and now < then for then, now in pairs)
-
-
-def _counters(event: TallyEvent) -> Iterator[tuple[str, int, int]]:
-    """(name, position, number) of everything in an event that adds.
-
-    Its counts; how many events have each of them (`logged`), and the rounds of those with positions; by how much estimated ones may be off
-    (`half`); how often a full block had so many drafts (`full`), and the output a token of prefill (`prefill`).
-    """
-    yield "events", 0, 1
+def _fallen(before: TallyEvent, after: TallyEvent) -> str:
+    """The first counter that is lower than it was: not every engine counts proposals. One that is no longer there says nothing."""
     for name in COUNTERS:
-        number = getattr(event, name)
-        if name == "requests" and number is None and event.window == "request":
-            number = 1
-        if number is not None:
-            yield name, 0, number
-            yield f"logged {name}", 0, 1
-    if event.reached is not None:
-        yield "logged reached", 0, 1
-        yield "rounds with reached", 0, event.rounds or 0
-        yield from (("reached", position, number) for position, number in enumerate(event.reached, 1))
-    yield from ((f"half {name}", 0, number) for name, number in (event.estimated or {}).items())
-    if event.max_draft_tokens is not None:
-        yield "full", event.max_draft_tokens, 1
-    engine = ENGINES.get(event.definitions or "")
-    if event.completion_tokens is not None and (engine is None or engine.prefill_token):
-        yield "prefill", 0, 1
+        then, now = getattr(before, name), getattr(after, name)
+        if then is not None and now is not None and now < then:
+            return f"{name}: {then} before, {now} now"
+    return ""

@@ -126,7 +126,7 @@ def test_eagle_with_fewer_tokens_than_rounds() -> None:
 def test_medusa_file() -> None:
     """The 2.565 of the Medusa file is its pooled length, 43,754 / 17,058; the mean over its 160 turns is 2.567, that over its questions 2.566."""
     found = tallies((Path(SHARED) / "medusa_vicuna7b_mtbench.jsonl").read_bytes(), "eagle/answers")
-    pooled, mean, _ = ENGINES["eagle"].figures
+    pooled, mean = ENGINES["eagle"].figures
     rounds, accepted = (sum(getattr(event, name) or 0 for event in found) for name in ("rounds", "accepted"))
     whole = pooled.of(Counts(A=accepted, R=rounds))
     assert isinstance(whole, Ratio)

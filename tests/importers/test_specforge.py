@@ -162,6 +162,26 @@ def test_bench_of_several_settings() -> None:
     assert [info.model for info in header.drafters or []] == ["m"] * 4
 
 
+def test_lengths_of_a_pull_request() -> None:
+    """sglang#4247: 5.39 with 8 steps, 4.68 with 5, and 3.76 of another drafter; of a length with two decimals no count is made, but it is kept."""
+    whole = {
+        "model": "eagle3",
+        "mtbench": [
+            run(steps, 1, steps + 1, metric(30011, 8001) | {"accept_length": length})
+            for steps, length in ((8, 5.39), (5, 4.68), (7, 3.76))
+        ],
+    }
+    events, notes = imported(json.dumps(whole), "specforge/bench")
+    found = [event for event in events if isinstance(event, TallyEvent)]
+    assert [(event.max_draft_tokens, (event.printed or {})["accept_length"]) for event in found] == [
+        (8, "5.39"),
+        (5, "4.68"),
+        (7, "3.76"),
+    ]
+    assert {(event.completion_tokens, event.rounds) for event in found} == {(30011, None)}
+    assert len(noted(notes, "ratios_alone")) == 3
+
+
 def test_bench_without_a_launched_server() -> None:
     """Then the setting is null, and stays unknown."""
     [event] = tallies(json.dumps({"model": None, "gsm8k": [run(None, None, None, metric(100, 40))]}), "specforge/bench")
@@ -217,6 +237,7 @@ def test_published_bundle() -> None:
         {"accept_length": True},
         {"accept_length": 0.5},
         {"accept_length": -3},
+        {"accept_length": 0},
         {"accept_length": 1e308},
         {"accept_length": 2.5, "latency": 0},
         {"accept_length": 2.5, "latency": 1e308, "output_throughput": 1e308},
