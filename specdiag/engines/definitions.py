@@ -118,9 +118,11 @@ class Figure:
             said_of = "of the rounds with a draft there" if self.bottom == "N" else said_of
             return [said_of, *(["prefill as a round"] if "n" in self.bottom else [])]
         top, bottom = (set(_names(_parsed(side))) for side in (self.top, self.bottom))
+        each = {name: _coefficient(self.top, name) for name in top}
         said = {
-            "the verifier's own token": {"A", "R"} <= top or "G" in top,
-            "the token of prefill": ("G" in top and prefill_token) or "n" in top,
+            # A round that is replayed (R - F) brings no token of its own.
+            "the verifier's own token": each.get("R", 0) + each.get("F", 0) + each.get("G", 0) > 0,
+            "the token of prefill": each.get("G", 0) * prefill_token + each.get("n", 0) > 0,
             "prefill as a round": "n" in bottom and "R" in bottom,
             "drafts that match behind a refusal": "M" in top,
             "every block as a full one": "K" in bottom,
@@ -185,6 +187,13 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if value is None:
         raise LookupError(node.id)
     return value
+
+
+def _coefficient(formula: str, symbol: str) -> int:
+    """How often a symbol counts in a sum."""
+    names = _names(_parsed(formula))
+    number: int = evaluate(formula, {name: int(name == symbol) for name in names})
+    return number
 
 
 def _names(node: ast.expr) -> list[str]:

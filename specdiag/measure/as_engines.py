@@ -169,7 +169,7 @@ _STOPS = {
 
 
 def _unconfirmed(engine: Engine) -> list[str]:
-    return [f"{engine.id}, not confirmed: {engine.unverified}"] if engine.unverified else []
+    return [f"{engine.id}: {engine.unverified} (not confirmed)"] if engine.unverified else []
 
 
 def _missing(missing: LookupError) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from specdiag.render.bars import UNICODE, Glyphs
-from specdiag.render.figures import figure, interval
+from specdiag.render.figures import count, figure, interval
 from specdiag.report import EngineFigure, EngineView, Report
 
 FAMILIES = {"length": "acceptance length", "rate": "acceptance rate", "positions": "by position"}
@@ -93,6 +93,20 @@ def absent(found: list[Row]) -> Iterator[tuple[str, str]]:
         reason = row.figures[0].rate.absent
         if reason:
             yield f"{row.engine} {row.name}", reason
+
+
+def countings(views: list[EngineView]) -> list[tuple[str, list[str]]]:
+    """(how rounds are counted, which engines count so) of rounds that engines count differently."""
+    said: dict[str, list[str]] = {}
+    for view in views:
+        for sentence in view.counting:
+            said.setdefault(sentence, []).append(view.engine)
+    return [*said.items()]
+
+
+def sums(view: EngineView) -> str:
+    """What the engine counts of these rounds, by the symbols of the formulas."""
+    return ", ".join(f"{symbol} {count(number)}" for symbol, number in view.counts.items())
 
 
 def assumptions(views: list[EngineView]) -> list[str]:
