@@ -19,6 +19,7 @@ from specdiag.importers.registry import importers
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.trace.notes import CATALOGUE
 from tests.conftest import ROOT
+from tests.engines import tables
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "traces").glob("*.md"))]
 COMMANDS = ("", "analyze", "convert", "record", "simulate", "validate", "schema")
@@ -197,5 +198,12 @@ LIVING: dict[str, Callable[[], str]] = {
     "definitions": definitions_table,
     "notes": notes_table,
     "importers": importers_table,
+    "engines lengths": lambda: tables.worked_table("length"),
+    "engines rates": lambda: tables.worked_table("rate"),
+    "engines positions": lambda: tables.worked_table("reach", "hazard"),
+    "engines counting": tables.counting_table,
+    "engines without prefill": tables.without_prefill,
+    "engines odd": tables.odd_table,
+    "engines averages": tables.averages_table,
     **{f"help {command}".strip(): _help_of(command) for command in COMMANDS},
 }

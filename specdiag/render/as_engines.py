@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from specdiag.render.bars import UNICODE, Glyphs
-from specdiag.render.figures import count, figure, interval
+from specdiag.render.figures import INTERVALS, count, figure, interval
 from specdiag.report import EngineFigure, EngineView, Report
 
 FAMILIES = {"length": "acceptance length", "rate": "acceptance rate", "positions": "by position"}
@@ -68,8 +68,13 @@ def written(item: EngineFigure, glyphs: Glyphs = UNICODE) -> str:
 
 def spread(item: EngineFigure, glyphs: Glyphs = UNICODE) -> str:
     """The interval, in the same unit."""
-    if item.unit == "%" and item.rate.low is not None and item.rate.high is not None:
-        return f"{100 * item.rate.low:.1f}{glyphs.span}{100 * item.rate.high:.1f}%"
+    rate = item.rate
+    if item.unit == "%" and rate.low is not None and rate.high is not None and rate.value is not None:
+        if rate.interval == "exact_one_sided":
+            most = rate.high > rate.value
+            return f"{glyphs.at_most}{100 * rate.high:.1f}%" if most else f"{glyphs.at_least}{100 * rate.low:.1f}%"
+        mark = INTERVALS.get(rate.interval or "", ("",))[0]
+        return f"{100 * rate.low:.1f}{glyphs.span}{100 * rate.high:.1f}%{mark}"
     return interval(item.rate, glyphs)
 
 
