@@ -326,3 +326,8 @@ class Report(msgspec.Struct, frozen=True):
     skipped: list[Skipped]
     definitions: dict[str, str]
     engines: list[EngineView] = []
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether any proposal was read: else there are only the counts of engines, or votes and effects."""
+        return self.rounds > 0 or any("proposal" in item.events for item in self.inputs)

@@ -41,6 +41,9 @@ from specdiag.trace.notes import CATALOGUE, KEPT_PLACES, Notes
 from specdiag.version import __version__
 
 DIMENSIONS = ("drafter", "position", "branch", "label")
+NO_ROUNDS = (
+    Skipped("rounds", "the input has none: fates, joint acceptance, blame and intervals over requests need them"),
+)
 ALL_ENGINES = "all"
 MAX_REPLICATES = 10_000
 MAX_LISTED = 1000  # drafters with an entry of their own, those that proposed most first
@@ -140,7 +143,7 @@ def summarize(collected: Collected, options: Options) -> Report:
         identities=identities,
         integrity=_integrity(notes, collected.inputs),
         skipped=[
-            *_skipped(pooled, joint, headway, votes, spent, rates),
+            *(_skipped(pooled, joint, headway, votes, spent, rates) if seen.get("proposal") else NO_ROUNDS),
             *_not_listed(collected.tally, len(idle), blamed, tables, options),
         ],
         definitions=DEFINITIONS,

@@ -18,8 +18,8 @@ from pathlib import Path
 from specdiag.importers.registry import importers
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.trace.notes import CATALOGUE
+from tests import docs_definitions
 from tests.conftest import ROOT
-from tests.engines import tables
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "traces").glob("*.md"))]
 COMMANDS = ("", "analyze", "convert", "record", "simulate", "validate", "schema")
@@ -198,12 +198,11 @@ LIVING: dict[str, Callable[[], str]] = {
     "definitions": definitions_table,
     "notes": notes_table,
     "importers": importers_table,
-    "engines lengths": lambda: tables.worked_table("length"),
-    "engines rates": lambda: tables.worked_table("rate"),
-    "engines positions": lambda: tables.worked_table("reach", "hazard"),
-    "engines counting": tables.counting_table,
-    "engines without prefill": tables.without_prefill,
-    "engines odd": tables.odd_table,
-    "engines averages": tables.averages_table,
+    "symbols": docs_definitions.symbols_table,
+    "counts in": docs_definitions.traits_table,
+    "lengths": lambda: docs_definitions.family_table("length"),
+    "rates": lambda: docs_definitions.family_table("rate"),
+    "positions": lambda: docs_definitions.family_table("positions"),
+    "odd rounds": docs_definitions.odd_table,
     **{f"help {command}".strip(): _help_of(command) for command in COMMANDS},
 }

@@ -25,7 +25,7 @@ ENGINES = (
             Figure("mean_acceptance_length", "length", "A + R", "R", where=_RECORD),
             Figure("draft_acceptance_rate", "rate", "A", "D", where=_RECORD),
         ),
-        counting=Counting(padding=True),
+        counting=Counting(padding=True),  # its records are those of vLLM
     ),
     Engine(
         "spec-bench",

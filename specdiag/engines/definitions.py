@@ -97,8 +97,13 @@ class Figure:
     @property
     def symbols(self) -> set[str]:
         """The counts that it is made of."""
-        found = {name for side in (self.top, self.bottom) if side for name in _names(_parsed(side))}
+        found = self.symbols_of(self.top) | self.symbols_of(self.bottom)
         return found if self.family in ("length", "rate") else (found - {"N"}) | {"R", "S"}
+
+    @staticmethod
+    def symbols_of(formula: str) -> set[str]:
+        """The symbols of a formula."""
+        return {part.id for part in ast.walk(_parsed(formula)) if isinstance(part, ast.Name)} if formula else set()
 
     def of(self, counts: Counts, position: int = 0) -> Ratio | str:
         """The ratio for these counts; what is missing, where it cannot be formed. `position`, from 1: of `reach` and `hazard`."""
@@ -116,14 +121,16 @@ class Figure:
         if self.family in ("reach", "hazard"):
             said_of = "of all rounds" if self.family == "reach" else "of the rounds that came to the position"
             said_of = "of the rounds with a draft there" if self.bottom == "N" else said_of
-            return [said_of, *(["prefill as a round"] if "n" in self.bottom else [])]
-        top, bottom = (set(_names(_parsed(side))) for side in (self.top, self.bottom))
-        each = {name: _coefficient(self.top, name) for name in top}
+            return [said_of, *(["prefill as a round"] if "n" in self.symbols_of(self.bottom) else [])]
+        top, bottom = self.symbols_of(self.top), self.symbols_of(self.bottom)
+        # What one more round that is accepted in full, or one more request, adds to the counts. A replayed round (R - F) brings no token of its own.
+        own, first = {"R": 1, "F": 1, "G": 1}, {"n": 1, "G": int(prefill_token)}
         said = {
-            # A round that is replayed (R - F) brings no token of its own.
-            "the verifier's own token": each.get("R", 0) + each.get("F", 0) + each.get("G", 0) > 0,
-            "the token of prefill": each.get("G", 0) * prefill_token + each.get("n", 0) > 0,
-            "prefill as a round": "n" in bottom and "R" in bottom,
+            "the verifier's own token": _moves(self.top, own) > 0,
+            "the token of prefill": _moves(self.top, first) > 0,
+            "prefill as a round": _moves(self.bottom, first) > 0 and "R" in bottom,
+            "a round less for each request": _moves(self.bottom, first) < 0,
+            "proposed drafts": "D" in top,
             "drafts that match behind a refusal": "M" in top,
             "every block as a full one": "K" in bottom,
             "drafts and the verifier's own tokens as denominator": {"D", "R"} <= bottom,
@@ -189,15 +196,12 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     return value
 
 
-def _coefficient(formula: str, symbol: str) -> int:
-    """How often a symbol counts in a sum."""
-    names = _names(_parsed(formula))
-    number: int = evaluate(formula, {name: int(name == symbol) for name in names})
-    return number
-
-
-def _names(node: ast.expr) -> list[str]:
-    return [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+def _moves(formula: str, added: Mapping[str, int]) -> int:
+    """By how much a formula grows where these are added to its symbols."""
+    before = dict.fromkeys(SYMBOLS, 10)
+    return int(
+        evaluate(formula, {name: n + added.get(name, 0) for name, n in before.items()}) - evaluate(formula, before)
+    )
 
 
 def _at(figure: Figure, counts: Counts, position: int) -> Ratio | str:

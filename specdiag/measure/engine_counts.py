@@ -16,21 +16,30 @@ COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", "r
 _SYMBOLS = {"R": "rounds", "D": "proposed", "A": "accepted", "M": "matched", "G": "completion_tokens", "n": "requests"}
 _NEEDED = _SYMBOLS | {"S": "reached"}
 ABSENT = "the engine did not log these counts"
+NOTHING = "the engine counted none to divide by"
 
 
 class Window:
     """The counts of one drafter over one kind of window."""
 
     def __init__(self, window: str, kinds: dict[EngineKind, int], most: int) -> None:
-        self.window, self._kinds, self._most = window, kinds, most
+        self.window = window
+        self._by_known: dict[frozenset[str], dict[tuple[str, int], int]] = {}
+        for kind, number in kinds.items():
+            if kind.name != "reached" or kind.position <= most:
+                known = frozenset(kind.known.split(","))
+                self._by_known.setdefault(known, {})[kind.name, kind.position] = number
+        self._sums: dict[tuple[str, ...], dict[tuple[str, int], int]] = {}
 
     def sums(self, *needed: str) -> dict[tuple[str, int], int]:
         """Sums by counter and position, over the reports that have all the counters asked for."""
-        out: dict[tuple[str, int], int] = {}
-        for kind, number in self._kinds.items():
-            if set(needed) <= set(kind.known.split(",")):
-                out[kind.name, kind.position] = out.get((kind.name, kind.position), 0) + number
-        return out
+        if needed not in self._sums:
+            out = self._sums[needed] = {}
+            for known, counters in self._by_known.items():
+                if known.issuperset(needed):
+                    for counter, number in counters.items():
+                        out[counter] = out.get(counter, 0) + number
+        return self._sums[needed]
 
     def counts(self, symbols: set[str]) -> Counts:
         """The counts by the symbols of the definitions, over the reports that have all of these."""
@@ -51,7 +60,7 @@ class Window:
     @property
     def positions(self) -> int:
         """Positions that are listed."""
-        return min(max((kind.position for kind in self._kinds if kind.name == "reached"), default=0), self._most)
+        return max((position for name, position in self.sums() if name == "reached"), default=0)
 
     @property
     def covers(self) -> tuple[int, int, int]:
@@ -82,7 +91,7 @@ class Window:
         below = position - 1 if top == bottom else 0
         upper, lower = sums.get((top, position)), sums.get((bottom, below))
         if upper is None or not lower:
-            return Rate(name, None, absent=ABSENT)
+            return Rate(name, None, absent=ABSENT if upper is None or lower is None else NOTHING)
         widths = sums.get((f"{top}±", 0), 0), sums.get((f"{bottom}±", 0), 0)
         value = _digits(upper / lower + offset)
         if not any(widths):

@@ -97,6 +97,8 @@ def headline(
 ) -> Headline:
     """The verdict in one sentence, in the order in which a reader needs it: what, against what, and whose."""
     alone = _alone(drafters)
+    if not any(d.views["all"].blocks for d in drafters) and any(d.engine_counts for d in drafters):
+        return _by_counts(scoped, drafters, alone)
     if scoped.status == "out_of_scope":
         return Headline(
             "out_of_scope", f"The joint diagnosis does not apply: {scoped.reasons[0]}. Acceptance: {alone}."
@@ -112,6 +114,23 @@ def headline(
     if composed.value is not None:
         said += f"; composition alone explains {composed.value:.2f}"
     return Headline(_verdict(joint, drafters), f"{said}{_culprit(tables, blamed)}.")
+
+
+def _by_counts(scoped: Scope, drafters: list[Drafter], alone: str) -> Headline:
+    """Where an engine kept counts and logged no rounds: what these say, and no more."""
+    kept = "by the counts that the engine kept"
+    if len(drafters) == 1:
+        rate = drafters[0].engine_counts["engine_draft_acceptance"]
+        of = (
+            f" ({rate.numerator:,.0f}/{rate.denominator:,.0f})"
+            if rate.numerator is not None and rate.denominator
+            else ""
+        )
+        said = f"Acceptance {_said(rate)}{of} of {cut(drafters[0].id, IN_A_SENTENCE)}, {kept}"
+        if rate.value is None:
+            said = f"{cut(drafters[0].id, IN_A_SENTENCE)}: no acceptance {kept}"
+        return Headline(scoped.status, f"{said}; one drafter, so the joint diagnosis does not apply.")
+    return Headline("not_observed", f"Acceptance {kept}: {alone}. What they do to each other takes a log of rounds.")
 
 
 def _verdict(joint: Shared, drafters: list[Drafter]) -> str:

@@ -15,6 +15,8 @@ WHY = {
     "the verifier's own token": "the token that the verifier adds to every round counts as one of the round's",
     "the token of prefill": "the first token of a request, which no round gave, counts",
     "prefill as a round": "the pass that reads the prompt counts as a round",
+    "a round less for each request": "a last index is taken for a number of rounds",
+    "proposed drafts": "drafts count whether they were accepted or not",
     "drafts that match behind a refusal": "a draft counts as accepted wherever the verifier would have drawn it",
     "every block as a full one": "the denominator takes every block to have the full length",
     "drafts and the verifier's own tokens as denominator": "every position that a pass verifies counts, the verifier's own too",
@@ -23,6 +25,7 @@ WHY = {
     "each request alike": "a mean over requests, so a short request weighs as much as a long one",
     "accepted drafts alone": "nothing but accepted drafts counts, against rounds or drafts",
     "of all rounds": "rounds that came so far, of all rounds: what stands before a position counts against it",
+    "of the rounds with a draft there": "rounds that came so far, of those whose block is that long",
     "of the rounds that came to the position": "of the rounds that came to the position, those that accepted it",
 }
 

@@ -88,6 +88,16 @@ def _rate_of(drafter: Drafter, view: str, name: str) -> Rate | None:
     return drafter.views[view].rates.get(name)
 
 
+def engine_figures(drafter: Drafter) -> tuple[dict[str, Rate], dict[str, list[Rate]]]:
+    """The rates of an engine's counts: those that are one figure each, and those by position."""
+    plain = {name: rate for name, rate in drafter.engine_counts.items() if name == rate.name}
+    by_position: dict[str, list[Rate]] = {}
+    for name, rate in drafter.engine_counts.items():
+        if name != rate.name and rate.value is not None:
+            by_position.setdefault(rate.name, []).append(rate)
+    return plain, by_position
+
+
 def drafter_columns(report: Report, *, wide: bool = False) -> dict[str, list[Rate | None]]:
     """The columns of the drafter table, by heading. One in which no drafter has a figure is left out."""
     named = COLUMNS | (WIDE_COLUMNS if wide else {})

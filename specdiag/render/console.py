@@ -16,9 +16,8 @@ from specdiag.render import console_drafters as drafters
 from specdiag.render import console_notes as notes
 from specdiag.render import console_shared as together
 from specdiag.render.console_as import as_engines
-from specdiag.render.figures import count, counted
 from specdiag.render.layout import NARROWEST, Face, paragraph
-from specdiag.render.prose import few, formats, requests
+from specdiag.render.prose import few, formats, read
 from specdiag.report import Report
 
 Section = Callable[[Report, Face], Iterator[Text]]
@@ -78,13 +77,14 @@ def facts(report: Report, face: Face) -> Iterator[Text]:
     parts = [
         names(item.name for item in report.inputs),
         *formats(report),
-        requests(report),
-        counted(report.rounds, "round"),
-        f"{count(report.fates.proposed)} tokens proposed",
+        *read(report),
         f"{report.settings.mode} mode",
-        f"rule {names(trace.rule for trace in report.traces)}",
-        f"verifier {names(trace.verifier for trace in report.traces)}",
     ]
+    if report.has_rounds:
+        parts += [
+            f"rule {names(trace.rule for trace in report.traces)}",
+            f"verifier {names(trace.verifier for trace in report.traces)}",
+        ]
     yield from paragraph(face, face.glyphs.dot.join(parts), style="dim")
 
 

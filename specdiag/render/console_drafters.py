@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
 from rich.text import Text
@@ -15,10 +15,12 @@ from specdiag.render.choice import (
     column_key,
     curves,
     drafter_columns,
+    engine_figures,
     slice_columns,
 )
 from specdiag.render.figures import count, figure, interval, ratio
 from specdiag.render.layout import Cell, Column, Face, heading, pad, paragraph, rate_table, stacked, table
+from specdiag.render.prose import window_of
 from specdiag.render.text import cells
 from specdiag.report import Drafter, Position, Rate, Report, View
 
@@ -31,7 +33,7 @@ _WIDE = 110
 
 def drafter_table(report: Report, face: Face) -> Iterator[Text]:
     """One row a drafter: who it is, and its rates, each with interval and counts."""
-    if not report.drafters:
+    if not report.drafters or not report.has_rounds:
         return
     yield from heading(face, "drafters")
     columns = drafter_columns(report, wide=face.width >= _WIDE)
@@ -57,9 +59,25 @@ def engine_counts(report: Report, face: Face) -> Iterator[Text]:
     """What the engine counted by itself, where the trace has such totals: beside the ledger, never mixed with it."""
     for drafter in report.drafters:
         if drafter.engine_counts:
-            name = face.say(drafter.id, _NAME)
-            yield from heading(face, "engine counts", f"{name}: totals that the engine logged, without rounds")
-            yield from rate_table(face, drafter.engine_counts, report.settings.level)
+            yield from heading(face, "engine counts", f"{face.say(drafter.id, _NAME)}: {window_of(drafter)}")
+            plain, by_position = engine_figures(drafter)
+            yield from rate_table(face, plain, report.settings.level)
+            yield from _engine_positions(by_position, face)
+
+
+def _engine_positions(by_position: Mapping[str, list[Rate]], face: Face) -> Iterator[Text]:
+    longest = max((len(rates) for rates in by_position.values()), default=0)
+    if not longest:
+        return
+    shown = min(longest, MOST_POSITIONS)
+    labels = [[Text(name)] for name in by_position]
+    columns = [Column(str(i + 1), [_short(rates[i], face) for rates in by_position.values()]) for i in range(shown)]
+    more = f"position (+{longest - shown} more)" if longest > shown else "position"
+    yield from table(face, Column(more, labels, right=False), columns)
+
+
+def _short(rate: Rate, face: Face) -> Cell:
+    return [Text(figure(rate, face.glyphs), style="bold"), Text(ratio(rate, _COUNTS - 2), style="dim")]
 
 
 def curve_bars(report: Report, face: Face) -> Iterator[Text]:

@@ -11,7 +11,7 @@ from specdiag.render.figures import count
 from specdiag.render.layout import Face, heading, items, paragraph
 from specdiag.render.prose import amount, reading
 from specdiag.render.walk import explained, not_observed
-from specdiag.report import Integrity, Place, Report
+from specdiag.report import Integrity, Report
 
 
 def evidence(report: Report, face: Face) -> Iterator[Text]:
@@ -22,13 +22,14 @@ def evidence(report: Report, face: Face) -> Iterator[Text]:
     lines = [
         (face.say(kind.name), f"{amount(kind)} {face.say(kind.unit)}: {face.say(kind.tells)}")
         for kind in report.evidence
+        if kind.have or report.has_rounds
     ]
     yield from items(face, lines)
 
 
 def identities(report: Report, face: Face) -> Iterator[Text]:
     """One line while the ledger adds up; every broken identity in full where it does not."""
-    if not report.identities:
+    if not report.identities or not report.has_rounds:
         return
     broken = [identity for identity in report.identities if not identity.holds]
     holding = len(report.identities) - len(broken)
@@ -52,14 +53,10 @@ def _note(note: Integrity, face: Face) -> Iterator[Text]:
     head = f"[{note.severity}] {face.say(note.code)} {face.glyphs.times}{count(note.count)}  {face.say(note.message)}"
     yield from paragraph(face, head, style="bold red" if note.severity == "problem" else "", hang="  ")
     if note.places:
-        yield from paragraph(face, f"first at {_place(note.places[0], face)}", style="dim", indent="  ", hang="    ")
+        place = f"first at {face.say(note.places[0].file)}:{note.places[0].line} {face.say(note.places[0].path)}"
+        yield from paragraph(face, f"{place}  {note.places[0].text}".rstrip(), style="dim", indent="  ", hang="    ")
     if note.advice:
         yield from paragraph(face, face.say(note.advice), indent="  ", hang="    ")
-
-
-def _place(place: Place, face: Face) -> str:
-    text = f"  {face.say(place.text, face.width)}" if place.text else ""
-    return f"{face.say(place.file)}:{place.line} {face.say(place.path)}{text}"
 
 
 def skipped(report: Report, face: Face) -> Iterator[Text]:

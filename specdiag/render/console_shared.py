@@ -97,7 +97,7 @@ def marginal(report: Report, face: Face) -> Iterator[Text]:
 def output(report: Report, face: Face) -> Iterator[Text]:
     """The pooled rates, and the fate of every proposed token."""
     rates = pick(report.rates, OUTPUT_RATES)
-    if not rates:
+    if not rates or not report.has_rounds:
         return
     yield from heading(face, "output", "all drafters, all rounds")
     yield from rate_table(face, rates, report.settings.level)

@@ -26,7 +26,7 @@ from specdiag.render.choice import (
     problems_first,
     slice_columns,
 )
-from specdiag.render.figures import count, counted, interval
+from specdiag.render.figures import count, interval
 from specdiag.render.heat import heat
 from specdiag.render.markdown_as import as_engines
 from specdiag.render.markdown_parts import (
@@ -41,7 +41,7 @@ from specdiag.render.markdown_parts import (
     table,
     value,
 )
-from specdiag.render.prose import amount, few, formats, headway, ledger, reading, requests, shared_rounds, votes
+from specdiag.render.prose import amount, few, formats, headway, ledger, read, reading, shared_rounds, votes, window_of
 from specdiag.render.text import markdown
 from specdiag.render.walk import explained, not_observed
 from specdiag.report import Evidence, Integrity, Report
@@ -71,11 +71,8 @@ def _headline(report: Report) -> Iterator[str]:
     files = few([name_of(item.name) for item in report.inputs])
     rules = few([name_of(trace.rule) for trace in report.traces])
     verifiers = few([name_of(trace.verifier or "—") for trace in report.traces])
-    yield (
-        f"{' · '.join([files, *formats(report), requests(report)])} · "
-        f"{counted(report.rounds, 'round')} · {count(report.fates.proposed)} tokens proposed · "
-        f"{report.settings.mode} mode · rule {rules} · verifier {verifiers}"
-    )
+    parts = [files, *formats(report), *read(report), f"{report.settings.mode} mode"]
+    yield " · ".join(parts + ([f"rule {rules}", f"verifier {verifiers}"] if report.has_rounds else []))
     if report.scope.status != "in_scope":
         reasons = "; ".join(say(reason, LONGEST) for reason in report.scope.reasons) or "no reason given"
         yield f"> **{report.scope.status.replace('_', ' ')}**: {reasons}"
@@ -95,12 +92,14 @@ def _drafters(report: Report) -> Iterator[str]:
         notes += f", abstained {count(drafter.abstained)}" if drafter.abstained else ""
         label = f"{name_of(drafter.id)}<br>tokenizer {tokenizer}<br>T {temperature}{notes}"
         rows.append([label, *(cell(column[index]) for column in columns.values())])
-    yield "### Drafters"
-    yield table(["drafter", *columns], rows)
-    yield markdown(column_key(columns))
+    if report.has_rounds:
+        yield "### Drafters"
+        yield table(["drafter", *columns], rows)
+        yield markdown(column_key(columns))
     for drafter in report.drafters:
         if drafter.engine_counts:
-            yield f"{name_of(drafter.id)}: totals that the engine logged, without rounds"
+            yield f"### Engine counts: {name_of(drafter.id)}"
+            yield f"{window_of(drafter)}."
             yield rate_table(drafter.engine_counts, report)
 
 
@@ -185,7 +184,9 @@ def _slices(report: Report) -> Iterator[str]:
 def _trust(report: Report) -> Iterator[str]:
     """Evidence, identities, integrity and what was not observed."""
     yield "### Evidence"
-    yield "\n".join([*map(_evidence, report.evidence), *_identities(report), *map(_integrity, problems_first(report))])
+    evidence = [_evidence(kind) for kind in report.evidence if kind.have or report.has_rounds]
+    identities = _identities(report) if report.has_rounds else ()
+    yield "\n".join([*evidence, *identities, *map(_integrity, problems_first(report))])
     missing = [f"- {name_of(item.what, LONGEST)}: {say(item.reason, LONGEST)}" for item in not_observed(report)]
     if missing:
         yield "### Not observed"
@@ -204,7 +205,9 @@ def _identities(report: Report) -> Iterator[str]:
 
 
 def _integrity(note: Integrity) -> str:
-    place = f"; first at {name_of(note.places[0].file)} line {note.places[0].line}" if note.places else ""
+    first = note.places[0] if note.places else None
+    said = f" ({say(first.text, LONGEST)})" if first and first.text else ""
+    place = f"; first at {name_of(first.file)} line {first.line}{said}" if first else ""
     advice = f". {say(note.advice, LONGEST)}" if note.advice else ""
     head = f"- **{note.severity}** {name_of(note.code)} ×{count(note.count)}: {say(note.message, LONGEST)}"
     return head + place + advice
@@ -225,6 +228,8 @@ def _curves(report: Report) -> Iterator[str]:
 
 def _output(report: Report) -> Iterator[str]:
     rates = pick(report.rates, OUTPUT_RATES)
+    if not report.has_rounds:
+        return
     if rates:
         yield rate_table(rates, report)
     yield ledger(report.fates)

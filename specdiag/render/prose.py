@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from specdiag.render.choice import FATES
 from specdiag.render.figures import INTERVALS, SOURCES, count, counted, percent
 from specdiag.render.walk import rates
-from specdiag.report import NATIVE, Consensus, Evidence, Fates, Report, Shared, Thrash
+from specdiag.report import NATIVE, Consensus, Drafter, Evidence, Fates, Report, Shared, Thrash
 
 _NAMED = 2
 
@@ -41,6 +41,15 @@ def formats(report: Report) -> list[str]:
     return [f"read as {few([name or NATIVE for name in read_as])}"] if set(read_as) - {"", NATIVE} else []
 
 
+def window_of(drafter: Drafter) -> str:
+    """Of which reports of an engine its counts are, and what they add up to."""
+    window = drafter.engine_window
+    if window is None:
+        return "totals that the engine logged, without rounds"
+    sums = ", ".join(f"{name.replace('_', ' ')} {count(number)}" for name, number in window.counts.items())
+    return f"{counted(window.reports, f'{window.window} report')} of the engine, without rounds: {sums or 'no counts'}"
+
+
 def ledger(fates: Fates) -> str:
     """The fate of every proposed token; the parts add up to the proposed ones."""
     parts = ", ".join(f"{count(getattr(fates, name))} {name.replace('_', ' ')}" for name in FATES)
@@ -63,6 +72,14 @@ def requests(report: Report) -> str:
     """How many requests, and how many of them repeat an earlier one."""
     repeats = f" ({count(report.requests.repeats)} repeats)" if report.requests.repeats else ""
     return f"{counted(report.requests.total, 'request')}{repeats}"
+
+
+def read(report: Report) -> list[str]:
+    """How much was read."""
+    if not report.has_rounds:
+        reports = sum(item.events.get("tally", 0) for item in report.inputs)
+        return [f"{counted(reports, 'report')} of an engine, no rounds"]
+    return [requests(report), counted(report.rounds, "round"), f"{count(report.fates.proposed)} tokens proposed"]
 
 
 def reading(report: Report) -> str:

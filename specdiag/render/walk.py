@@ -33,7 +33,7 @@ def rates(value: object, owner: str = "", view: str = "") -> Iterator[Found]:
     elif isinstance(value, View) and not value.blocks:
         yield from (Found(owner, view, rate) for rate in list(value.rates.values())[:1])
     elif isinstance(value, Drafter):
-        for name, part in value.views.items():
+        for name, part in value.views.items() if not value.engine_counts or value.views["all"].blocks else ():
             yield from rates(part, value.id, "" if name == "all" else name)
         yield from rates(value.engine_counts, value.id)
     elif isinstance(value, msgspec.Struct):
@@ -56,7 +56,8 @@ def not_observed(report: Report) -> list[Skipped]:
     """What the report skipped, then every rate without a value: its name, for whom it is missing, and why."""
     said = {(skipped.what, skipped.reason) for skipped in report.skipped}
     whose: dict[tuple[str, str], dict[str, None]] = {}
-    for owner, view, rate in rates(report):
+    whole = report if report.has_rounds else [*report.drafters, report.consensus]
+    for owner, view, rate in rates(whole):
         if rate.value is None and (rate.name, rate.absent) not in said:
             name = f"{rate.name}, {view}" if view else rate.name
             whose.setdefault((name, rate.absent or "no reason given"), {})[owner] = None

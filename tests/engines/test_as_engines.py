@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from specdiag.engines.catalogue import ENGINES
 from specdiag.report import Report
-from tests.conftest import ROOT
 from tests.engines.native import MASKS, WORKED, Round, figures, rate, report, request, trace, value, values, view
 
 EOS = {"accepted": 2, "committed": 1, "stop": "eos"}
@@ -282,9 +280,3 @@ def test_every_figure_is_described(worked: Report) -> None:
         for each in engine.figures:
             assert each.where, (engine.id, each.name)
             assert figures(worked, engine.id, each.name)[0].formula
-
-
-def test_the_trace_of_the_page_is_the_worked_example() -> None:
-    """The trace that docs/definitions.md runs on is the worked example, event by event."""
-    lines = (ROOT / "docs" / "worked_example.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == trace(request("r0", WORKED, MASKS))

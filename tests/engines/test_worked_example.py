@@ -85,6 +85,9 @@ PERTURBED: dict[str, tuple[list[Any], dict[str, Any]]] = {
             "vllm: Draft acceptance rate": 0.4,
             "vllm: Per-position acceptance rate": [0.6, 0.4, 0.2],
             "vllm-0.8.5: Mean acceptance length": 1.5,
+            "aiperf: spec_decode_acceptance_length": 2.2,
+            "aiperf: mean_acceptance_length": 2.2,
+            "specforge-sglang: average_acceptance_length": 2.75,
         },
     ),
     "the end of the output inside the accepted drafts": (
@@ -202,3 +205,12 @@ def _figures(path: Path, engine: str) -> list[EngineFigure]:
 
     [view] = analyze(str(path), Options(engines=(engine,))).engines
     return view.figures
+
+
+def test_the_example_of_the_docs_is_this_one() -> None:
+    """The trace that the page analyzes is written out here."""
+    from tests import build
+    from tests.conftest import ROOT
+    from tests.engines.rounds import events
+
+    assert (ROOT / "docs" / "worked_example.jsonl").read_text() == build.lines(events(WORKED))

@@ -26,6 +26,14 @@ def counted(*events: TallyEvent) -> dict[EngineKind, int]:
     return tally.engine
 
 
+def sums(*events: TallyEvent) -> dict[str, int]:
+    """The same by name, whatever else their reports have."""
+    out: dict[str, int] = {}
+    for kind, number in counted(*events).items():
+        out[kind.name] = out.get(kind.name, 0) + number
+    return out
+
+
 def tally(window: Any = "interval", **fields: Any) -> TallyEvent:
     """A tally event of the drafter `code`."""
     return TallyEvent(drafter="code", window=window, **fields)
@@ -42,12 +50,13 @@ def rates(path: Path, *events: dict[str, Any]) -> dict[str, Any]:
 def test_sums_are_exact_beyond_64_bits() -> None:
     """No sum of counters is clipped, also where tallies are added."""
     total = counted(*[tally(proposed=MOST, accepted=MOST - 1)] * 5000)
-    assert total[EngineKind("code", "interval", "proposed")] == 5000 * MOST
-    assert total[EngineKind("code", "interval", "accepted")] == 5000 * (MOST - 1)
+    known = "proposed,accepted"
+    assert total[EngineKind("code", "interval", "proposed", known=known)] == 5000 * MOST
+    assert total[EngineKind("code", "interval", "accepted", known=known)] == 5000 * (MOST - 1)
     one, other = Tally(3), Tally(3)
     one.add_engine(total)
     other.add_engine(total)
-    assert (one + other).engine[EngineKind("code", "interval", "proposed")] == 10_000 * MOST
+    assert (one + other).engine[EngineKind("code", "interval", "proposed", known=known)] == 10_000 * MOST
     assert one == other
     assert one != one + other
 
@@ -75,12 +84,46 @@ def test_positions_are_listed_up_to_a_bound(tmp_path: Path) -> None:
 def test_a_lifetime_counter_that_falls_was_reset() -> None:
     """The value before the fall is added to the last one."""
     events = [tally("lifetime", proposed=n, accepted=n // 2) for n in (10, 20, 4)]
-    assert counted(*events)[EngineKind("code", "lifetime", "proposed")] == 24
+    assert sums(*events)["proposed"] == 24
 
 
 def test_any_counter_that_falls_tells_of_a_reset() -> None:
     """An engine that counts rounds alone was started again where these fall; a counter that is missing tells nothing."""
     events = [tally("lifetime", rounds=n) for n in (10, 20, 4)]
-    assert counted(*events)[EngineKind("code", "lifetime", "rounds")] == 24
+    assert sums(*events)["rounds"] == 24
     events = [tally("lifetime", proposed=8, accepted=4), tally("lifetime", accepted=5)]
-    assert counted(*events) == {EngineKind("code", "lifetime", "accepted"): 5}
+    assert sums(*events) == {"accepted": 5, "events": 1}
+
+
+def test_two_traces_are_two_runs(tmp_path: Path) -> None:
+    """Lifetime counters of one name in two traces add, whatever their order; within a trace the last value counts, and a fall is noted."""
+    base = {"type": "tally", "drafter": "code", "window": "lifetime", "rounds": 5, "proposed": 10, "accepted": 4}
+    files = [
+        write(tmp_path / f"{i}.jsonl", [build.header(trace_id=str(i)), base | {"proposed": 10 + i}]) for i in (1, 0)
+    ]
+    report = analyze(*files).report
+    assert report["drafters"][0]["engine_counts"]["engine_draft_acceptance"]["denominator"] == 21
+    assert not [note for note in report["integrity"] if note["code"] == "counter_reset"]
+    fallen = analyze(write(tmp_path / "f.jsonl", [build.header(), base, base | {"proposed": 6}]))
+    assert fallen.report["drafters"][0]["engine_counts"]["engine_draft_acceptance"]["denominator"] == 16
+    assert fallen.notes["counter_reset"]["places"][0]["text"] == "proposed: 10 before, 6 now"
+
+
+def test_a_rate_is_made_of_reports_that_have_its_counts(tmp_path: Path) -> None:
+    """A report without rounds adds to acceptance, and not to a length; the sums of the window say what was there."""
+    found = rates(
+        tmp_path, {"accepted": 6, "proposed": 12}, {"accepted": 1, "proposed": 3, "rounds": 1, "reached": [1, 0]}
+    )
+    assert (found["engine_draft_acceptance"]["numerator"], found["engine_draft_acceptance"]["denominator"]) == (7, 15)
+    assert (found["engine_acceptance_length"]["numerator"], found["engine_acceptance_length"]["denominator"]) == (1, 1)
+    assert found["engine_position_acceptance_2"]["value"] == 0.0
+
+
+def test_an_estimate_has_the_bounds_of_its_rounding(tmp_path: Path) -> None:
+    """Half widths add; the rate is an estimate between what they leave."""
+    report = {"rounds": 100, "proposed": 300, "accepted": 150, "estimated": {"rounds": 2}}
+    length = rates(tmp_path, report, report)["engine_acceptance_length"]
+    assert (length["source"], length["interval"], length["value"]) == ("estimated", "rounding", 2.5)
+    assert length["low"] == pytest.approx(1 + 300 / 204)
+    assert length["high"] == pytest.approx(1 + 300 / 196)
+    assert rates(tmp_path, report)["engine_draft_acceptance"]["source"] == "recorded"
