@@ -43,7 +43,8 @@ def _of(name: str, source: str | None, drafter: str | None, said: _Said) -> Iter
     format, stream = opened(name, source, drafter)
     if format == NATIVE:
         raise UsageError(
-            f"{shown(name)}: a trace already", "Give it to `specdiag analyze`; its lines are what convert writes."
+            f"{shown(name)}: a trace already, or nothing that an importer recognises",
+            "A trace goes to `specdiag analyze`. Else say what it is: --from NAME (`specdiag convert --formats` lists them).",
         )
     for piece in stream:
         said.add(name, format, piece)

@@ -19,9 +19,14 @@ ENGINES = (
             Figure("draft acceptance", "rate", "A", "D", where="log of llama-server, `draft acceptance rate` at first"),
             Figure("mean len", "length", "A + R", "R", where="log, `mean acceptance length` at first, `#mean acc len`"),
             Figure("acc per pos", "reach", where="log, `acceptance rate per position` at first, `#acc rate/pos`"),
-            Figure("accept", "rate", "A", "D", "%", where="output of llama-speculative, -simple and llama-lookup"),
             Figure("accept_rate", "rate", "A", "D", where="`summary` of the SPEED-Bench client"),
         ),
+    ),
+    Engine(
+        "llama-cpp-cli",
+        "llama.cpp, examples",
+        (Figure("accept", "rate", "A", "D", "%", where="output of llama-speculative, -simple and llama-lookup"),),
+        prefill_token=False,
     ),
     Engine(
         "llama-cpp-replay",

@@ -84,7 +84,7 @@ def _run(block: _Block, rate: str) -> Iterator[Output]:
         # A tree or the old heuristic, which prints the length it had come to, may have drafted more than n_draft at once.
         max_draft_tokens=most if rounds is not None and most else None,
         completion_tokens=output,
-        definitions="llama-cpp",
+        definitions="llama-cpp-cli",
         printed={"accept": rate},
         estimated={"rounds": last - first} if rounds is not None and last > first else None,
     )

@@ -190,13 +190,9 @@ def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
 
 def _from_counts(engine: Engine, figure: Figure, window: Window, position: int) -> Rate:
     """The figure, and the bounds that it has where counts follow from rounded figures: each count may be off by its half width."""
-    needed = figure.symbols | ({"n"} if "G" in figure.symbols and not engine.prefill_token else set())
-    counts = window.counts(needed)
-    if figure.per == "request" and window.counts(needed | {"n"}).n != 1:
+    counts = window.counts(figure.symbols, engine.prefill_token)
+    if figure.per == "request" and window.counts(figure.symbols | {"n"}, engine.prefill_token).n != 1:
         return Rate(figure.name, None, absent="the counts of single requests not known")
-    if "G" in needed and not engine.prefill_token:
-        # Counts of an engine are those of `usage`, which hold the token that prefill samples.
-        counts = replace(counts, G=None if counts.G is None or counts.n is None else counts.G - counts.n)
     rate = _plain(figure, figure.of(counts, position))
     loose = window.widths(figure.symbols)
     if rate.value is None or not loose:

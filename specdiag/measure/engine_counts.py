@@ -12,8 +12,9 @@ from specdiag.engines.definitions import Counts
 from specdiag.measure.tally import EngineKind
 from specdiag.report import EngineWindow, Rate
 
-COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", "requests")
-_SYMBOLS = {"R": "rounds", "D": "proposed", "A": "accepted", "M": "matched", "G": "completion_tokens", "n": "requests"}
+ROUND_TOKENS = "round_tokens"  # output without the tokens of prefill
+COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", ROUND_TOKENS, "requests")
+_SYMBOLS = {"R": "rounds", "D": "proposed", "A": "accepted", "M": "matched", "G": ROUND_TOKENS, "n": "requests"}
 _NEEDED = _SYMBOLS | {"S": "reached"}
 ABSENT = "the engine did not log these counts"
 NOTHING = "the engine counted none to divide by"
@@ -41,20 +42,25 @@ class Window:
                         out[counter] = out.get(counter, 0) + number
         return self._sums[needed]
 
-    def counts(self, symbols: set[str]) -> Counts:
-        """The counts by the symbols of the definitions, over the reports that have all of these."""
+    def counts(self, symbols: set[str], prefill_token: bool) -> Counts:
+        """The counts by the symbols of the definitions, over the reports that have all of these. `prefill_token`: whether G is to hold the tokens
+        of prefill."""
+        symbols = symbols | ({"n"} if "G" in symbols and prefill_token else set())
         sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
         found: dict[str, Any] = {symbol: sums.get((name, 0)) for symbol, name in _SYMBOLS.items()}
         reached = tuple(sums.get(("reached", i), 0) for i in range(1, self.positions + 1))
         full = [position for name, position in sums if name == "full_block"]
         # A counter that only some of these reports have is no sum over them.
         found = {s: n if s in symbols else None for s, n in found.items()}
+        if prefill_token and found["G"] is not None and found["n"] is not None:
+            found["G"] += found["n"]
         return Counts(**found, K=full[0] if len(full) == 1 else None, S=reached if "S" in symbols and reached else None)
 
     def widths(self, symbols: set[str]) -> dict[str, int]:
         """By how much the estimated ones of these counts may be off."""
         sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
-        found = {symbol: sums.get((f"{_NEEDED[symbol]}±", 0), 0) for symbol in sorted(symbols & _NEEDED.keys())}
+        logged = _NEEDED | {"G": "completion_tokens"}
+        found = {symbol: sums.get((f"{logged[symbol]}±", 0), 0) for symbol in sorted(symbols & logged.keys())}
         return {symbol: width for symbol, width in found.items() if width}
 
     @property
@@ -72,7 +78,7 @@ class Window:
     def summary(self) -> EngineWindow:
         """Which window, how many reports, and their sums as far as they are there."""
         sums = self.sums()
-        counts = {name: sums[name, 0] for name in COUNTERS if (name, 0) in sums}
+        counts = {name: sums[name, 0] for name in COUNTERS if (name, 0) in sums and name != ROUND_TOKENS}
         return EngineWindow(self.window, sums.get(("events", 0), 0), {n: _whole(c) for n, c in counts.items()})
 
     def rates(self) -> Iterator[Rate]:

@@ -120,17 +120,24 @@ def _by_counts(scoped: Scope, drafters: list[Drafter], alone: str) -> Headline:
     """Where an engine kept counts and logged no rounds: what these say, and no more."""
     kept = "by the counts that the engine kept"
     if len(drafters) == 1:
-        rate = drafters[0].engine_counts["engine_draft_acceptance"]
-        of = (
-            f" ({rate.numerator:,.0f}/{rate.denominator:,.0f})"
-            if rate.numerator is not None and rate.denominator
-            else ""
-        )
-        said = f"Acceptance {_said(rate)}{of} of {cut(drafters[0].id, IN_A_SENTENCE)}, {kept}"
-        if rate.value is None:
-            said = f"{cut(drafters[0].id, IN_A_SENTENCE)}: no acceptance {kept}"
+        name, counted = cut(drafters[0].id, IN_A_SENTENCE), drafters[0].engine_counts
+        rate, length = counted["engine_draft_acceptance"], counted["engine_acceptance_length"]
+        said = f"Neither acceptance nor its length follows for {name} from what the engine printed"
+        if rate.value is not None:
+            said = f"Acceptance {_said(rate)} ({_of(rate)}) of {name}, {kept}"
+        elif length.value is not None:
+            said = f"Acceptance length {length.value:.2f} (1 + {_of(length)}) of {name}, {kept}"
         return Headline(scoped.status, f"{said}; one drafter, so the joint diagnosis does not apply.")
+    if not any(rate.value is not None for d in drafters for rate in d.engine_counts.values()):
+        return Headline(
+            "not_observed",
+            f"The engine printed ratios of {len(drafters)} drafters without counts: nothing can be computed again.",
+        )
     return Headline("not_observed", f"Acceptance {kept}: {alone}. What they do to each other takes a log of rounds.")
+
+
+def _of(rate: Rate) -> str:
+    return f"{rate.numerator or 0:,.0f}/{rate.denominator or 0:,.0f}"
 
 
 def _verdict(joint: Shared, drafters: list[Drafter]) -> str:

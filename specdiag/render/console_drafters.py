@@ -61,7 +61,8 @@ def engine_counts(report: Report, face: Face) -> Iterator[Text]:
         if drafter.engine_counts:
             yield from heading(face, "engine counts", f"{face.say(drafter.id, _NAME)}: {window_of(drafter)}")
             plain, by_position = engine_figures(drafter)
-            yield from rate_table(face, plain, report.settings.level)
+            if any(rate.value is not None for rate in plain.values()):
+                yield from rate_table(face, plain, report.settings.level)
             yield from _engine_positions(by_position, face)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from specdiag.measure.engine_counts import COUNTERS
+from specdiag.engines.catalogue import ENGINES
+from specdiag.measure.engine_counts import COUNTERS, ROUND_TOKENS
 from specdiag.measure.tally import EngineKind, Tally
 from specdiag.trace.events import TallyEvent
 
@@ -31,7 +32,7 @@ class EngineCounts:
         return fallen
 
     def _sum(self, event: TallyEvent) -> None:
-        counters = [(name, 0, getattr(event, name)) for name in COUNTERS]
+        counters = [(name, 0, _value(event, name)) for name in COUNTERS]
         known = ",".join(name for name, _, number in counters if number is not None)
         known += ",reached" if event.reached is not None else ""
         counters += [("events", 0, 1)]
@@ -51,9 +52,19 @@ class EngineCounts:
         tally.add_engine(self.total)
 
 
+def _value(event: TallyEvent, name: str) -> int | None:
+    """A counter of an event. `round_tokens`: its output without the tokens that prefill sampled, where its engine counts these."""
+    if name != ROUND_TOKENS:
+        counter: int | None = getattr(event, name)
+        return counter
+    engine = ENGINES.get(event.definitions or "")
+    output, first = event.completion_tokens, event.requests if engine is None or engine.prefill_token else 0
+    return None if output is None or first is None else max(output - first, 0)
+
+
 def _fallen(before: TallyEvent, after: TallyEvent) -> str:
     """The first counter that is lower than it was: not every engine counts proposals. One that is no longer there says nothing."""
-    for name in COUNTERS:
+    for name in (name for name in COUNTERS if name != ROUND_TOKENS):
         then, now = getattr(before, name), getattr(after, name)
         if then is not None and now is not None and now < then:
             return f"{name}: {then} before, {now} now"

@@ -280,3 +280,31 @@ def test_every_figure_is_described(worked: Report) -> None:
         for each in engine.figures:
             assert each.where, (engine.id, each.name)
             assert figures(worked, engine.id, each.name)[0].formula
+
+
+def counts(path: Path, *engines: str, **fields: Any) -> list[Any]:
+    """The views of one tally of an engine."""
+    tally = {"type": "tally", "drafter": "draft", "window": "interval", **fields}
+    return list(report(path / "t.jsonl", [*trace(), tally], *engines).engines)
+
+
+def test_counts_of_an_engine_give_the_figures_of_another(tmp_path: Path) -> None:
+    """Where a log has only counts, another engine's figures come from them, as far as they carry."""
+    fields = {"accepted": 6, "rounds": 4, "proposed": 12, "completion_tokens": 11, "requests": 2, "definitions": "vllm"}
+    sglang, mlx, v0 = counts(tmp_path, "sglang", "mlx", "vllm-v0", **fields)
+    assert sglang.of == "draft, counts of an engine: interval"
+    found = {figure.name: figure.rate.value for figure in sglang.figures}
+    assert found == {"accept len": 2.5, "accept rate": None, "spec_accept_length": 2.75, "spec_accept_rate": None}
+    [share] = [figure.rate for figure in mlx.figures]
+    assert (share.numerator, share.denominator) == (6, 9), "without the two tokens of prefill"
+    assert [figure.rate.value for figure in v0.figures] == [None, None]
+
+
+def test_counts_that_follow_from_rounded_figures_have_bounds(tmp_path: Path) -> None:
+    """A figure made of an estimated count is estimated, between what the count may be."""
+    [view] = counts(tmp_path, "vllm", accepted=6, rounds=4, proposed=12, estimated={"rounds": 1})
+    found = {figure.name: figure.rate for figure in view.figures}
+    length, rate = found["Mean acceptance length"], found["Draft acceptance rate"]
+    assert (length.value, length.low, length.high) == (2.5, 2.2, 3.0)
+    assert (length.interval, length.source) == ("rounding", "estimated")
+    assert (rate.value, rate.interval, rate.source) == (0.5, None, "recorded")
