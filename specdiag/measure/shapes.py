@@ -93,6 +93,7 @@ def _matches(ledger: Ledger, order: Ints, heads: Ints, accepted: Ints, proposed:
     blocks = ledger.blocks
     size = blocks.size
     found, whole = _found(size, [blocks.p, blocks.q, blocks.u], _drawn)
+    whole &= (size == 0) | (blocks.q.lengths == size)  # a q that does not fit its block counts as missing
     best, all_gaps = _found(size, [blocks.gap], lambda gap: (gap <= 0, gap == gap))
     found, whole = np.where(whole, found, best), whole | all_gaps
     decided = accepted + 1 >= proposed
