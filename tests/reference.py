@@ -732,7 +732,7 @@ def on_output(block: Block) -> int:
 
 def shape_of(members: list[Block]) -> Shape | None:
     """A round as an engine sees it; None where no engine would have."""
-    verdicts = [b.verdict for b in members if b.verdict is not None]
+    verdicts = [b.verdict for b in members if b.verdict is not None and b.judgement is not None]
     stops = [verdict.get("stop") for verdict in verdicts]
     padding = not is_judged(members) and "padding" in stops
     if not is_judged(members) and not padding:
@@ -791,7 +791,8 @@ def counts_of(shapes: Iterable[Shape], stop: str, padding: bool, draftless: bool
     m: int | None = 0
     for shape in shapes:
         g += shape["kept"] + shape["own"]
-        if (shape["padding"] and not padding) or (not shape["padding"] and not shape["drafts"] and not draftless):
+        empty = not shape["drafts"]
+        if (not padding or empty) if shape["padding"] else (empty and not draftless):
             continue
         r += 1
         m = None if m is None or shape["matched"] is None else m + shape["matched"]

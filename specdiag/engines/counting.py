@@ -53,7 +53,8 @@ class Counted:
 
 def counted(shapes: Shapes, how: Counting, full: int = 0) -> Counted:
     """What these rounds count as. `full`: the drafts of a full block, for engines that take every block to be one."""
-    seen = np.where(shapes.padding > 0, how.padding, (shapes.drafts > 0) | how.draftless)
+    drafted = shapes.drafts > 0
+    seen = np.where(shapes.padding > 0, drafted & how.padding, drafted | how.draftless)
     ended = shapes.ended > 0
     before_last = np.maximum(shapes.kept - 1, 0)
     accepted, drafts = shapes.accepted, shapes.drafts

@@ -191,7 +191,7 @@ def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
 def _from_counts(engine: Engine, figure: Figure, window: Window, position: int) -> Rate:
     """The figure, and the bounds that it has where counts follow from rounded figures: each count may be off by its half width."""
     counts = window.counts(figure.symbols, engine.prefill_token)
-    if figure.per == "request" and window.counts(figure.symbols | {"n"}, engine.prefill_token).n != 1:
+    if figure.per == "request" and window.summary.counts.get("requests") != 1:
         return Rate(figure.name, None, absent="the counts of single requests not known")
     rate = _plain(figure, figure.of(counts, position))
     loose = window.widths(figure.symbols)

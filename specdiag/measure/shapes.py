@@ -42,7 +42,7 @@ def shapes_of(ledger: Ledger) -> Seen:
     def most(values: Ints) -> Ints:
         return np.maximum.reduceat(values[order], heads)
 
-    given = blocks.judged_by > 0
+    given = counts.valid  # what an impossible verdict says of the end of a round is worth nothing, too
     lost = blocks.stop == BRANCH_LOST
     padding = any_of(given & (blocks.stop == PADDING)) & ~rounds.judged
     depth, kept = _paths(ledger, np.where(lost, 0, ledger.committed))
