@@ -74,11 +74,27 @@ class View(msgspec.Struct, frozen=True):
 
 class EngineWindow(msgspec.Struct, frozen=True):
     """Counts that an engine kept: over which `window` (`interval`, `lifetime`, `request`), from how many reports of it, and the sums of those that
-    have the count."""
+    have the count. Of a lifetime the last report of each run counts. `sources`: how many processes, ranks or slots made them, by name;
+    `max_draft_tokens`: of a full block, where all of them give the same."""
 
     window: str
     reports: int
     counts: dict[str, float]
+    sources: int = 1
+    max_draft_tokens: int | None = None
+
+
+class EnginePrinted(msgspec.Struct, frozen=True):
+    """A figure that an engine printed without the counts it is made of: in how many reports, the last one, the least and the greatest, as
+    printed. `engine` and `formula`: whose definition it is."""
+
+    name: str
+    engine: str
+    formula: str
+    reports: int
+    last: str
+    least: str
+    most: str
 
 
 class Drafter(msgspec.Struct, frozen=True):
@@ -94,6 +110,7 @@ class Drafter(msgspec.Struct, frozen=True):
     views: dict[str, View]
     engine_counts: dict[str, Rate]
     engine_window: EngineWindow | None = None
+    engine_printed: list[EnginePrinted] = []
 
 
 class Shared(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from specdiag.measure.blame import MAX_BLAMED, blame
 from specdiag.measure.definitions import DEFINITIONS
 from specdiag.measure.drafters import block_rates, summed_rates, views
 from specdiag.measure.engine_counts import engine_rates
+from specdiag.measure.engine_printed import PrintedFigures
 from specdiag.measure.intervals import FEW_REQUESTS, Rates
 from specdiag.measure.progress import consensus, output_rates, thrash, time
 from specdiag.measure.requests import RequestMeans
@@ -100,7 +101,10 @@ def summarize(collected: Collected, options: Options) -> Report:
     headers = [collected.headers[epoch] for epoch in sorted(collected.headers)]
     known = scoping.declared(headers)
     idle = sorted(known.keys() - set(tables.drafters))
-    listed = [_drafter(name, tables, rates, means, known) for name in sorted([*_busiest(tables), *idle[:MAX_IDLE]])]
+    listed = [
+        _drafter(name, tables, rates, means, known, collected.printed)
+        for name in sorted([*_busiest(tables), *idle[:MAX_IDLE]])
+    ]
     active = [name for name in tables.drafters if tables.blocks.of_drafter(name).some.any() or tables.engine(name)]
     joint, blamed = _with_means(shared(tables, rates), means), blame(tables, rates)
     scoped = scoping.scope(active, known)
@@ -170,13 +174,19 @@ def _busiest(tables: Tables) -> list[str]:
 
 
 def _drafter(
-    name: str, tables: Tables, rates: Rates, means: RequestMeans, known: dict[str, scoping.Declared]
+    name: str,
+    tables: Tables,
+    rates: Rates,
+    means: RequestMeans,
+    known: dict[str, scoping.Declared],
+    as_printed: PrintedFigures,
 ) -> Drafter:
     info = known[name].info if name in known else None
     mine = tables.blocks.of_drafter(name)
     figures = views(tables, name, rates)
     figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
-    counted, window = engine_rates(tables.engine(name))
+    printed = as_printed.of(name)
+    counted, window = engine_rates(tables.engine(name), bool(printed))
     return Drafter(
         id=name,
         declared=info is not None,
@@ -188,6 +198,7 @@ def _drafter(
         views=figures,
         engine_counts=counted,
         engine_window=window,
+        engine_printed=printed,
     )
 
 

@@ -43,6 +43,7 @@ def differences(report: Report, events: list[dict[str, Any]], *, engines: bool =
     for drafter in report.drafters:
         if drafter.id in want["drafters"]:
             _drafter(report, drafter.id, want, same)
+    _engine(report, want["engine"], same)
     _shared(report, want, same)
     _sums(report, want, same)
     if engines:
@@ -118,6 +119,35 @@ def _drafter(report: Report, name: str, want: dict[str, Any], same: Same) -> Non
     ratio(drafter.views["all"].rates["expected_acceptance"], total, count, same)
     sent, kept = want["bytes"].get(name, (0, 0))
     ratio(drafter.views["all"].rates["draft_acceptance_per_byte"], kept, sent, same)
+
+
+def _engine(report: Report, want: dict[str, Any], same: Same) -> None:
+    same("drafters that an engine counted", {d.id for d in report.drafters if d.engine_window}, set(want))
+    for drafter in report.drafters:
+        window = drafter.engine_window
+        if window is None or drafter.id not in want:
+            continue
+        mine = want[drafter.id]
+        for name in ("window", "reports", "sources", "max_draft_tokens", "counts"):
+            same(f"{drafter.id}: {name} of the engine's counts", getattr(window, name), mine[name])
+        same(f"{drafter.id}: figures of an engine", set(drafter.engine_counts), set(mine["ratios"]))
+        for name, expected in mine["ratios"].items():
+            _estimate(drafter.engine_counts[name], f"{drafter.id}: {name}", expected, same)
+
+
+def _estimate(rate: Rate, what: str, expected: Any, same: Same) -> None:
+    """Check a ratio of an engine's counts, and the bounds that rounding leaves it."""
+    if expected is None:
+        same(f"{what} absent", (rate.value, bool(rate.absent)), (None, True))
+        return
+    above, below, offset, least, greatest = expected
+    same(what, (rate.numerator, rate.denominator), (above, below))
+    loose = least != greatest
+    same(f"{what}, bounds", rate.interval, "rounding" if loose else None)
+    value = Fraction(above, below) + offset
+    for got, exact in ((rate.value, value), *(((rate.low, least), (rate.high, greatest)) if loose else ())):
+        near = got is not None and abs(Fraction(got) - exact) <= PRECISION * max(exact, 1)
+        same(f"{what}: {got} against {float(exact)}", near, True)
 
 
 def _shared(report: Report, want: dict[str, Any], same: Same) -> None:

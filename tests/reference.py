@@ -805,7 +805,7 @@ def counts_of(shapes: Iterable[Shape], stop: str, padding: bool, draftless: bool
     return {"A": a, "R": r, "D": d, "G": g, "M": m}
 
 
-def engine_figures(blocks: list[Block]) -> dict[str, dict[str, int | None]]:
+def counted_by_engines(blocks: list[Block]) -> dict[str, dict[str, int | None]]:
     """The counts of a few engines, which between them count in every way that there is; empty where no round was seen."""
     by_request: dict[str, list[Shape]] = {}
     for members in by_round(blocks).values():
@@ -834,10 +834,124 @@ ENGINE_WAYS = {
 """Of an engine: which accepted drafts count in a round that ends the output; whether placeholders, and no draft, are a round; prefill's token."""
 
 
+COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", "requests")
+
+
+def engine_reports(events: list[Event], notes: Notes) -> dict[tuple[str, str], list[Event]]:
+    """By drafter and window, the reports of an engine that count. Of a lifetime that is the last one of each source, and the last one before a
+    counter fell by more than the half widths of its estimates."""
+    found: dict[tuple[str, str], list[Event]] = {}
+    running: dict[tuple[str, str], Event] = {}
+    for event in events:
+        if event["type"] != "tally":
+            continue
+        reports = found.setdefault((event["drafter"], event["window"]), [])
+        if event["window"] != "lifetime":
+            reports.append(event)
+            continue
+        run = (event["drafter"], event.get("source") or "")
+        if run in running and fell(running[run], event):
+            notes.add("counter_reset")
+            reports.append(running[run])
+        running[run] = event
+    for (drafter, _), event in running.items():
+        found[drafter, "lifetime"].append(event)
+    return found
+
+
+def fell(before: Event, after: Event) -> bool:
+    """Whether a counter is lower than it was."""
+    for name in (*COUNTERS, "reached"):
+        then, now = before.get(name), after.get(name)
+        slack = sum(event.get("estimated", {}).get(name, 0) for event in (before, after))
+        if then is None or now is None:
+            continue
+        pairs = zip(then, now, strict=False) if name == "reached" else [(then, now)]
+        if any(a - b > slack for a, b in pairs):
+            return True
+    return False
+
+
+def engine_figures(events: list[Event], notes: Notes) -> dict[str, dict[str, Any]]:
+    """Of each drafter the window that covers most: what it is, and its ratios as (numerator, denominator, offset, least, greatest)."""
+    windows: dict[str, dict[str, list[Event]]] = {}
+    for (drafter, window), reports in engine_reports(events, notes).items():
+        windows.setdefault(drafter, {})[window] = reports
+    out = {}
+    for drafter, mine in windows.items():
+        covers = {
+            window: (sum(e.get("rounds", 0) for e in es), sum(e.get("proposed", 0) for e in es), len(es))
+            for window, es in mine.items()
+        }
+        window = min(w for w in mine if covers[w] == max(covers.values()))
+        reports = mine[window]
+        full = [event.get("max_draft_tokens") for event in reports]
+        out[drafter] = {
+            "window": window,
+            "reports": len(reports),
+            "sources": len({event.get("source") for event in reports}),
+            "max_draft_tokens": full[0] if len(set(full)) == 1 else None,
+            "counts": {
+                name: sum(event.get(name, 0) for event in reports)
+                for name in COUNTERS
+                if any(name in event for event in reports)
+            },
+            "ratios": engine_ratios(reports),
+        }
+    return out
+
+
+def engine_ratios(reports: list[Event]) -> dict[str, tuple[int, int, int, Fraction, Fraction] | None]:
+    """Ratios of sums over those reports that have both counts; None where none has, or there is nothing to divide by."""
+    most = max((len(event.get("reached", [])) for event in reports), default=0)
+    out = {
+        "engine_draft_acceptance": engine_ratio(reports, "accepted", "proposed", share=True),
+        "engine_acceptance_length": engine_ratio(reports, "accepted", "rounds", offset=1),
+    }
+    output = engine_ratio(reports, "completion_tokens", "rounds")
+    if output:
+        out["engine_output_per_round"] = output
+    for i in range(1, most + 1):
+        out[f"engine_position_reach_{i}"] = engine_ratio(reports, i, "rounds", share=True)
+        before: int | str = i - 1 or "rounds"
+        out[f"engine_position_acceptance_{i}"] = engine_ratio(reports, i, before, share=True)
+    return out
+
+
+def engine_ratio(
+    reports: list[Event], top: int | str, bottom: int | str, *, offset: int = 0, share: bool = False
+) -> tuple[int, int, int, Fraction, Fraction] | None:
+    """One ratio; a position stands for the rounds that accepted at least so many tokens."""
+
+    def of(event: Event, what: int | str) -> int | None:
+        if isinstance(what, str):
+            number: int | None = event.get(what)
+            return number
+        reached = event.get("reached")
+        return None if reached is None else sum(reached[what - 1 : what])
+
+    def half(event: Event, what: int | str) -> int:
+        name = what if isinstance(what, str) else "reached"
+        width: int = event.get("estimated", {}).get(name, 0)
+        return width
+
+    both = [event for event in reports if of(event, top) is not None and of(event, bottom) is not None]
+    if isinstance(top, int) and not any(len(event["reached"]) >= top for event in both):
+        return None
+    above, below = (sum(of(event, what) or 0 for event in both) for what in (top, bottom))
+    if not below:
+        return None
+    up, down = (sum(half(event, what) for event in both) for what in (top, bottom))
+    least = Fraction(max(above - up, 0), below + down)
+    greatest = Fraction(above + up, max(below - down, 1))
+    return above, below, offset, least + offset, (min(greatest, Fraction(1)) if share else greatest) + offset
+
+
 def figures(events: list[Event]) -> dict[str, Any]:
     """All figures of a trace, from its events in file order."""
     blocks, notes = read(events)
     expected, recomputed = probability_figures(blocks, notes)
+    engine = engine_figures(events, notes)
     return {
         "totals": total_figures(blocks),
         "drafters": drafter_figures(blocks),
@@ -853,5 +967,6 @@ def figures(events: list[Event]) -> dict[str, Any]:
         "notes": notes.counts,
         "marginal": marginal_figures(blocks),
         "shapley": shapley_figures(blocks),
-        "engines": engine_figures(blocks),
+        "engines": counted_by_engines(blocks),
+        "engine": engine,
     }

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod, sqrt
+from typing import Any
 
 import msgspec
 
+from specdiag.measure.tally import Tally
 from specdiag.report import (
     REPORT_SCHEMA,
     Blame,
     Consensus,
     Drafter,
+    EnginePrinted,
+    EngineWindow,
     Evidence,
     Fates,
     Headline,
@@ -40,6 +44,11 @@ from specdiag.report import (
     Trace,
     View,
 )
+from specdiag.scale.collected import Collected, InputCount
+from specdiag.scale.engine import EngineCounts
+from specdiag.summary import Options, summarize
+from specdiag.trace import events
+from specdiag.trace.notes import Notes
 
 REQUESTS = 240
 CHAINS = 3600
@@ -486,6 +495,14 @@ def hostile() -> Report:
     report = many(list(HOSTILE))
     every = " ".join(HOSTILE)
     sliced = [msgspec.structs.replace(report.slices[0], by={text: text}) for text in HOSTILE]
+    printed = [EnginePrinted(text, text, text, 1, text, text, every) for text in HOSTILE]
+    kept = {"engine_draft_acceptance": rate("engine_draft_acceptance", 1, 2)}
+    drafters = [
+        msgspec.structs.replace(
+            d, engine_counts=kept, engine_window=EngineWindow(every, 1, {every: 1}), engine_printed=printed
+        )
+        for d in report.drafters
+    ]
     notes = [Integrity(text, "problem", 1, text, text, [Place(text, 1, text, text)]) for text in HOSTILE]
     return msgspec.structs.replace(
         report,
@@ -495,6 +512,7 @@ def hostile() -> Report:
         scope=Scope("unknown", list(HOSTILE)),
         headline=Headline(HOSTILE[0], every),
         slices=sliced,
+        drafters=drafters,
         mixed=list(HOSTILE),
         identities=[Identity(text, 1, 2, False) for text in HOSTILE],
         integrity=notes,
@@ -504,6 +522,32 @@ def hostile() -> Report:
         time=Time(every, {text: rate(text, 1, 2) for text in HOSTILE}, HOSTILE[3]),
         definitions={text: text for text in HOSTILE},
     )
+
+
+def counts() -> Report:
+    """Nothing but what engines counted and printed: of two drafters, one of them with estimates."""
+    engine, tally, notes = EngineCounts(), Tally(20), Notes()
+    for source, reached in (("engine 0", [6, 4, 1]), ("engine 1", [5, 3, 3])):
+        engine.add(_interval("eagle", source, rounds=8, proposed=24, accepted=sum(reached), reached=reached))
+    ngram = {"completion_tokens": 700, "estimated": {"rounds": 2}, "max_draft_tokens": 10}
+    engine.add(_interval("ngram", None, rounds=260, proposed=2600, accepted=430, reached=[200, 150, 80], **ngram))
+    for last in ("2.51", "1.98", "2.20"):
+        engine.add(_interval("mtp", None, printed={"accept len": last}, definitions="sglang"))
+    engine.count(tally)
+    why = "Mean acceptance length 2.30 printed, 2.375 by (A + R) / R = 19 / 8: A / R, with the token of prefill, with every block taken to be full"
+    notes.add(
+        "printed_differs",
+        3,
+        "$.printed.Mean acceptance length",
+        f"{why} would give it ({', '.join(ORDER)}); and this is the end of it",
+    )
+    item = InputCount("server.log", "vllm/log", 1000, 40, {"trace": 1, "tally": 6})
+    header = events.Trace(schema=events.SCHEMA)
+    return summarize(Collected(tally, {1: header}, [item], notes, engine.printed), Options(replicates=20))
+
+
+def _interval(drafter: str, source: str | None, **fields: Any) -> events.TallyEvent:
+    return events.TallyEvent(drafter=drafter, window="interval", source=source, **fields)
 
 
 def _absent(value: object) -> object:
@@ -546,6 +590,7 @@ VARIANTS = {
     "incident": incident,
     "out_of_scope": out_of_scope,
     "timed": timed,
+    "counts": counts,
     "many": many,
     "hostile": hostile,
     "all_absent": all_absent,

@@ -254,6 +254,32 @@ def draw_header(draw: st.DrawFn, drafters: list[str]) -> Event:
     }
 
 
+def draw_counts(draw: st.DrawFn, drafters: list[str]) -> Event:
+    """What an engine counted, as far as it logged it: the counts agree with each other."""
+    lengths = draw(st.lists(st.integers(0, 3), max_size=6))
+    reached = [sum(length >= i for length in lengths) for i in range(1, max(lengths, default=0) + 1)]
+    counts: Event = {
+        "rounds": len(lengths),
+        "proposed": sum(lengths) + draw(st.integers(0, 4)),
+        "accepted": sum(lengths),
+        "completion_tokens": sum(lengths) + len(lengths),
+        "requests": draw(st.integers(1, 2)),
+        "reached": reached,
+        "max_draft_tokens": draw(st.sampled_from((3, 3, 4))),
+    }
+    event: Event = {
+        "type": "tally",
+        "drafter": draw(st.sampled_from([*drafters, "counted"])),
+        "window": draw(st.sampled_from(("interval", "interval", "lifetime", "request"))),
+    }
+    event |= {name: number for name, number in counts.items() if not rarely(draw, 4)}
+    if rarely(draw, 4):
+        event["estimated"] = {name: 1 for name in ("rounds", "accepted") if name in event}
+    if draw(st.booleans()):
+        event["source"] = draw(st.sampled_from(("s0", "s1")))
+    return event
+
+
 @st.composite
 def traces(draw: st.DrawFn) -> list[Event]:
     """Traces in which every line says what it should."""
@@ -272,6 +298,8 @@ def traces(draw: st.DrawFn) -> list[Event]:
     events = [draw_header(draw, drafters)] + [next(queues[turn]) for turn in turns]
     if rarely(draw):
         events.insert(draw(st.integers(1, len(events))), {"type": "note", "text": "a remark"})
+    for _ in range(draw(st.integers(0, 6)) if rarely(draw, 3) else 0):
+        events.insert(draw(st.integers(1, len(events))), draw_counts(draw, drafters))
     return events
 
 

@@ -61,7 +61,7 @@ def differing(definitions: str, printed: dict[str, str], counts: Counts) -> Iter
     """Each printed figure, of an engine's definitions, that its counts do not give. What they cannot decide is passed over."""
     engine = ENGINES.get(definitions)
     for name, text in printed.items():
-        base, position = _named(name)
+        base, position = named(name)
         figure = engine.figure(base) if engine else None
         said = parsed(text)
         ratio = figure.of(counts, position) if figure else ""
@@ -74,7 +74,7 @@ def differing(definitions: str, printed: dict[str, str], counts: Counts) -> Iter
         yield Differs(name, f"{sentence}: {why}")
 
 
-def _named(name: str) -> tuple[str, int]:
+def named(name: str) -> tuple[str, int]:
     """`Per-position acceptance rate[2]` → the name of the figure, and the position, from 1."""
     found = re.fullmatch(r"(.*)\[(\d+)\]", name)
     return (found[1], int(found[2])) if found else (name, 0)

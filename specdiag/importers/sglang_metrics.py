@@ -26,7 +26,6 @@ ROUNDS, OUTPUT, REQUESTS = (
     "sglang:generation_tokens_total",
     "sglang:num_requests_total",
 )
-MOST_PROCESSES = 4096
 _STREAMING = "is_streaming"  # the only label that output tokens and requests have and rounds have not
 
 _OURS = re.compile(rb"^sglang:spec_(?:accept_length|accept_rate|verify_calls_total)[ {]", re.MULTILINE)
@@ -35,13 +34,12 @@ _OURS = re.compile(rb"^sglang:spec_(?:accept_length|accept_rate|verify_calls_tot
 def read(source: Source) -> Iterator[Output]:
     """Of each scrape and process the figures of its last interval; and the counters."""
     said: set[str] = set()
-    last: dict[str, int] = {}
     alone = Ratios()
     for scrape in scrapes(source, PREFIX):
         for name, samples in _processes(scrape, LENGTH, RATE, BLOCK).items():
             yield from _gauges(name, samples, said, alone)
         for name, samples in _processes(scrape, ROUNDS, OUTPUT, REQUESTS).items():
-            yield from _counters(name, samples, last)
+            yield from _counters(name, samples)
     yield from alone.said()
 
 
@@ -88,7 +86,7 @@ def _gauges(name: str, samples: dict[str, list[Sample]], said: set[str], alone: 
     yield Found(length.line, event)
 
 
-def _counters(name: str, samples: dict[str, list[Sample]], last: dict[str, int]) -> Iterator[Output]:
+def _counters(name: str, samples: dict[str, list[Sample]]) -> Iterator[Output]:
     if ROUNDS not in samples:
         return
     event = TallyEvent(
@@ -102,12 +100,7 @@ def _counters(name: str, samples: dict[str, list[Sample]], last: dict[str, int])
     )
     if event.rounds is None:
         return
-    line, before = samples[ROUNDS][0].line, last.get(name, 0)
-    if event.rounds < before:
-        yield Trouble(line, "counter_reset", f"{before} rounds before, {event.rounds} now")
-    if name in last or len(last) < MOST_PROCESSES:
-        last[name] = event.rounds
-    yield from told(line, event)
+    yield from told(samples[ROUNDS][0].line, event)
 
 
 def _sum(samples: list[Sample] | None) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from specdiag.importers.fields import LONGEST, digits
 from specdiag.importers.identities import told
-from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
+from specdiag.importers.interface import DRAFTER, Importer, Output
 from specdiag.importers.prometheus import Sample, Scrape, scrapes, whole_number
 from specdiag.importers.source import Source
 from specdiag.trace.events import TallyEvent
@@ -19,26 +19,19 @@ from specdiag.trace.events import TallyEvent
 PREFIX = "trtllm_spec_decode_"
 PROPOSED, ACCEPTED = "num_draft_tokens_total", "num_accepted_tokens_total"
 PROPOSED_AT, ACCEPTED_AT, POSITION = "drafted_tokens_total", "accepted_tokens_total", "token_position"
-MOST_SERVERS = 4096
 
 _OURS = re.compile(rb"^trtllm_spec_decode_(?:num_(?:draft|accepted)_tokens|drafted_tokens)", re.MULTILINE)
 
 
 def read(source: Source) -> Iterator[Output]:
     """A tally for each scrape and server: by position where it is there, which is of finished requests; else of all iterations."""
-    last: dict[str, int] = {}
     for scrape in scrapes(source, PREFIX):
         for name, samples in _servers(scrape).items():
             event = _by_position(samples) or _totals(samples)
             if event is None:
                 continue
             event.source = name or None
-            line, before, now = min(found[0].line for found in samples.values()), last.get(name, 0), event.proposed or 0
-            if now < before:
-                yield Trouble(line, "counter_reset", f"{before} proposed before, {now} now")
-            if name in last or len(last) < MOST_SERVERS:
-                last[name] = now
-            yield from told(line, event)
+            yield from told(min(found[0].line for found in samples.values()), event)
 
 
 def _servers(scrape: Scrape) -> dict[str, dict[str, list[Sample]]]:

@@ -18,6 +18,7 @@ _SYMBOLS = {"R": "rounds", "D": "proposed", "A": "accepted", "M": "matched", "G"
 _NEEDED = _SYMBOLS | {"S": "reached"}
 ABSENT = "the engine did not log these counts"
 NOTHING = "the engine counted none to divide by"
+RATIOS = "the engine printed ratios without counts"
 
 
 class Window:
@@ -49,12 +50,11 @@ class Window:
         sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
         found: dict[str, Any] = {symbol: sums.get((name, 0)) for symbol, name in _SYMBOLS.items()}
         reached = tuple(sums.get(("reached", i), 0) for i in range(1, self.positions + 1))
-        full = [position for name, position in sums if name == "full_block"]
         # A counter that only some of these reports have is no sum over them.
         found = {s: n if s in symbols else None for s, n in found.items()}
         if prefill_token and found["G"] is not None and found["n"] is not None:
             found["G"] += found["n"]
-        return Counts(**found, K=full[0] if len(full) == 1 else None, S=reached if "S" in symbols and reached else None)
+        return Counts(**found, K=_full(sums), S=reached if "S" in symbols and reached else None)
 
     def widths(self, symbols: set[str]) -> dict[str, int]:
         """By how much the estimated ones of these counts may be off."""
@@ -79,12 +79,17 @@ class Window:
         """Which window, how many reports, and their sums as far as they are there."""
         sums = self.sums()
         counts = {name: sums[name, 0] for name in COUNTERS if (name, 0) in sums and name != ROUND_TOKENS}
-        return EngineWindow(self.window, sums.get(("events", 0), 0), {n: _whole(c) for n, c in counts.items()})
+        by_source = [number for (name, _), number in sums.items() if name == "source"]
+        reports = sums.get(("events", 0), 0)
+        sources = len(by_source) + (reports > sum(by_source))
+        return EngineWindow(self.window, reports, {n: _whole(c) for n, c in counts.items()}, sources, _full(sums))
 
     def rates(self) -> Iterator[Rate]:
-        """Acceptance, length, and what came to each position."""
+        """Acceptance, length, output a round where it is counted, and what came to each position."""
         yield self._rate("engine_draft_acceptance", "accepted", "proposed")
         yield self._rate("engine_acceptance_length", "accepted", "rounds", offset=1)
+        if self.sums("completion_tokens", "rounds").get(("rounds", 0)):
+            yield self._rate("engine_output_per_round", "completion_tokens", "rounds")
         for position in range(1, self.positions + 1):
             yield self._rate("engine_position_reach", "reached", "rounds", position)
             if position == 1:
@@ -104,21 +109,31 @@ class Window:
             return Rate(name, value, _whole(upper), _whole(lower))
         low = _digits(max(upper - widths[0], 0) / (lower + widths[1]) + offset)
         high = _digits((upper + widths[0]) / max(lower - widths[1], 1) + offset)
-        high = high if offset else min(high, 1.0)
+        high = high if bottom == "rounds" and top != "reached" else min(high, 1.0)
         return Rate(name, value, _whole(upper), _whole(lower), low, high, "rounding", "estimated")
 
 
-def engine_rates(windows: list[Window]) -> tuple[dict[str, Rate], EngineWindow | None]:
-    """The rates of the window that covers most, by name (and position), and which window it is: windows overlap, so they are not added."""
+def engine_rates(windows: list[Window], printed: bool = False) -> tuple[dict[str, Rate], EngineWindow | None]:
+    """The rates of the window that covers most, by name (and position), and which window it is: windows overlap, so they are not added.
+    `printed`: whether there are figures that the engine printed without counts."""
     if not windows:
         return {}, None
     chosen = max(windows, key=lambda window: window.covers)
     rates: dict[str, Rate] = {}
+    summary = chosen.summary
     for rate in chosen.rates():
+        if printed and not summary.counts:
+            rate = Rate(rate.name, None, absent=RATIOS)
         positional = rate.name.startswith("engine_position")
         number = sum(name.startswith(f"{rate.name}_") for name in rates) + 1
         rates[f"{rate.name}_{number}" if positional else rate.name] = rate
-    return rates, chosen.summary
+    return rates, summary
+
+
+def _full(sums: dict[tuple[str, int], int]) -> int | None:
+    """The length of a full block, where every report gives the same one."""
+    found = [(position, number) for (name, position), number in sums.items() if name == "full_block"]
+    return found[0][0] if len(found) == 1 and found[0][1] == sums.get(("events", 0)) else None
 
 
 def _whole(number: int) -> int | float:

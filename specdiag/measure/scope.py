@@ -120,24 +120,36 @@ def _by_counts(scoped: Scope, drafters: list[Drafter], alone: str) -> Headline:
     """Where an engine kept counts and logged no rounds: what these say, and no more."""
     kept = "by the counts that the engine kept"
     if len(drafters) == 1:
-        name, counted = cut(drafters[0].id, IN_A_SENTENCE), drafters[0].engine_counts
-        rate, length = counted["engine_draft_acceptance"], counted["engine_acceptance_length"]
-        said = f"Neither acceptance nor its length follows for {name} from what the engine printed"
-        if rate.value is not None:
-            said = f"Acceptance {_said(rate)} ({_of(rate)}) of {name}, {kept}"
-        elif length.value is not None:
-            said = f"Acceptance length {length.value:.2f} (1 + {_of(length)}) of {name}, {kept}"
-        return Headline(scoped.status, f"{said}; one drafter, so the joint diagnosis does not apply.")
+        said = f"{_counted(drafters[0], kept)}; one drafter, so the joint diagnosis does not apply."
+        return Headline(scoped.status, said)
     if not any(rate.value is not None for d in drafters for rate in d.engine_counts.values()):
-        return Headline(
-            "not_observed",
-            f"The engine printed ratios of {len(drafters)} drafters without counts: nothing can be computed again.",
-        )
+        said = f"The engine printed ratios of {len(drafters)} drafters without counts: nothing can be computed again."
+        return Headline("not_observed", said)
+    if scoped.status == "out_of_scope":
+        return Headline("out_of_scope", f"Acceptance {kept}: {alone}. {scoped.reasons[0]}.")
     return Headline("not_observed", f"Acceptance {kept}: {alone}. What they do to each other takes a log of rounds.")
 
 
-def _of(rate: Rate) -> str:
-    return f"{rate.numerator or 0:,.0f}/{rate.denominator or 0:,.0f}"
+def _counted(drafter: Drafter, kept: str) -> str:
+    """The figure that the counts of one drafter give: acceptance, else the length, else what was printed."""
+    name, length = cut(drafter.id, IN_A_SENTENCE), drafter.engine_counts["engine_acceptance_length"]
+    rate = drafter.engine_counts["engine_draft_acceptance"]
+    if rate.value is not None:
+        about = ", estimated from rounded figures" if rate.source == "estimated" else ""
+        return (
+            f"Acceptance {_said(rate)} ({_count(rate.numerator)}/{_count(rate.denominator)}{about}) of {name}, {kept}"
+        )
+    if length.value is not None:
+        ratio = f"1 + {_count(length.numerator)}/{_count(length.denominator)}"
+        return f"Acceptance length {length.value:.2f} ({ratio}) of {name}, {kept}"
+    if drafter.engine_printed:
+        last = ", ".join(f"{cut(p.name, IN_A_SENTENCE)} {p.last}" for p in drafter.engine_printed[:NAMED])
+        return f"The engine printed ratios of {name} without counts, {last} at last"
+    return f"Neither acceptance nor its length follows for {name} from what the engine printed"
+
+
+def _count(number: float | None) -> str:
+    return f"{number or 0:,.0f}" if abs(number or 0) < 1e15 else f"{number or 0:.3g}"
 
 
 def _verdict(joint: Shared, drafters: list[Drafter]) -> str:

@@ -105,7 +105,7 @@ class CountKind(NamedTuple):
 
 class EngineKind(NamedTuple):
     """A counter that an engine kept, or how many reports there were (`events`). `position`: from 1 for `reached`, the length for `full_block`, else
-    0; `known`: the counters that its report has, with commas between."""
+    0; `source`: how many reports a source made, by its key as a position. `known`: the counters that the report has, with commas between."""
 
     drafter: str
     window: str

@@ -68,6 +68,7 @@ SLICE_RATES = (
     "committed_per_round",
 )
 FATES = ("gated", "accepted", "rejected", "discarded_own", "discarded_collateral", "unjudged")
+PRINTED_KEY = "as printed by the engine, not recomputed: there are no counts to recompute it from"
 BLAME_KEY = "row: whose token was refused; column: whose tokens were dropped"
 MARGINAL_KEY = (
     "joint: joint_without; change: joint_change; per round: committed_per_round_without; decided: decided_share, "
@@ -86,6 +87,16 @@ def _rate_of(drafter: Drafter, view: str, name: str) -> Rate | None:
     if name == "position_acceptance":
         return next((each.acceptance for each in drafter.views[view].positions if each.position == 1), None)
     return drafter.views[view].rates.get(name)
+
+
+def known_scope(report: Report) -> bool:
+    """Whether the scope is said by the headline already: of counts alone, of one drafter."""
+    return not report.has_rounds and report.headline.verdict == report.scope.status == "out_of_scope"
+
+
+def bounded(rates: Iterable[Rate]) -> bool:
+    """Whether any of these has an interval or bounds."""
+    return any(rate.low is not None or rate.high is not None for rate in rates)
 
 
 def engine_figures(drafter: Drafter) -> tuple[dict[str, Rate], dict[str, list[Rate]]]:

@@ -15,7 +15,9 @@ from rich.text import Text
 from specdiag.render import console_drafters as drafters
 from specdiag.render import console_notes as notes
 from specdiag.render import console_shared as together
+from specdiag.render.choice import known_scope
 from specdiag.render.console_as import as_engines
+from specdiag.render.console_counts import engine_counts
 from specdiag.render.layout import NARROWEST, Face, paragraph
 from specdiag.render.prose import few, formats, read
 from specdiag.report import Report
@@ -90,7 +92,7 @@ def facts(report: Report, face: Face) -> Iterator[Text]:
 
 def scope(report: Report, face: Face) -> Iterator[Text]:
     """Where the joint diagnosis does not apply, or mixes what should be apart: said before any figure."""
-    if report.scope.status != "in_scope":
+    if report.scope.status != "in_scope" and not known_scope(report):
         reasons = "; ".join(map(face.say, report.scope.reasons)) or "no reason given"
         yield from paragraph(face, f"[{report.scope.status.upper().replace('_', ' ')}] {reasons}", style="bold yellow")
     for mixed in report.mixed:
@@ -102,7 +104,7 @@ SECTIONS: tuple[Section, ...] = (
     facts,
     scope,
     drafters.drafter_table,
-    drafters.engine_counts,
+    engine_counts,
     as_engines,
     together.shared,
     together.blame,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 
 from rich.text import Text
@@ -15,12 +15,10 @@ from specdiag.render.choice import (
     column_key,
     curves,
     drafter_columns,
-    engine_figures,
     slice_columns,
 )
 from specdiag.render.figures import count, figure, interval, ratio
-from specdiag.render.layout import Cell, Column, Face, heading, pad, paragraph, rate_table, stacked, table
-from specdiag.render.prose import window_of
+from specdiag.render.layout import Cell, Column, Face, heading, pad, paragraph, stacked, table
 from specdiag.render.text import cells
 from specdiag.report import Drafter, Position, Rate, Report, View
 
@@ -53,32 +51,6 @@ def _label(drafter: Drafter, face: Face) -> Cell:
     notes += [] if drafter.declared else ["not declared"]
     notes += [f"abstained {count(drafter.abstained)}"] if drafter.abstained else []
     return [Text(face.say(drafter.id), style="bold"), *(Text(note, style="dim") for note in notes)]
-
-
-def engine_counts(report: Report, face: Face) -> Iterator[Text]:
-    """What the engine counted by itself, where the trace has such totals: beside the ledger, never mixed with it."""
-    for drafter in report.drafters:
-        if drafter.engine_counts:
-            yield from heading(face, "engine counts", f"{face.say(drafter.id, _NAME)}: {window_of(drafter)}")
-            plain, by_position = engine_figures(drafter)
-            if any(rate.value is not None for rate in plain.values()):
-                yield from rate_table(face, plain, report.settings.level)
-            yield from _engine_positions(by_position, face)
-
-
-def _engine_positions(by_position: Mapping[str, list[Rate]], face: Face) -> Iterator[Text]:
-    longest = max((len(rates) for rates in by_position.values()), default=0)
-    if not longest:
-        return
-    shown = min(longest, MOST_POSITIONS)
-    labels = [[Text(name)] for name in by_position]
-    columns = [Column(str(i + 1), [_short(rates[i], face) for rates in by_position.values()]) for i in range(shown)]
-    more = f"position (+{longest - shown} more)" if longest > shown else "position"
-    yield from table(face, Column(more, labels, right=False), columns)
-
-
-def _short(rate: Rate, face: Face) -> Cell:
-    return [Text(figure(rate, face.glyphs), style="bold"), Text(ratio(rate, _COUNTS - 2), style="dim")]
 
 
 def curve_bars(report: Report, face: Face) -> Iterator[Text]:

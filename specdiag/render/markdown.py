@@ -21,6 +21,7 @@ from specdiag.render.choice import (
     curves,
     drafter_columns,
     drawn,
+    known_scope,
     marginal_columns,
     pick,
     problems_first,
@@ -29,6 +30,7 @@ from specdiag.render.choice import (
 from specdiag.render.figures import count, interval
 from specdiag.render.heat import heat
 from specdiag.render.markdown_as import as_engines
+from specdiag.render.markdown_counts import engine_counts
 from specdiag.render.markdown_parts import (
     LONGEST,
     SHORT,
@@ -41,7 +43,7 @@ from specdiag.render.markdown_parts import (
     table,
     value,
 )
-from specdiag.render.prose import amount, few, formats, headway, ledger, read, reading, shared_rounds, votes, window_of
+from specdiag.render.prose import amount, few, formats, headway, ledger, read, reading, shared_rounds, votes
 from specdiag.render.text import markdown
 from specdiag.render.walk import explained, not_observed
 from specdiag.report import Evidence, Integrity, Report
@@ -52,6 +54,7 @@ def render(report: Report) -> str:
     parts = [
         *_headline(report),
         *_drafters(report),
+        *engine_counts(report),
         *_shared(report),
         *_blame(report),
         *_marginal(report),
@@ -73,7 +76,7 @@ def _headline(report: Report) -> Iterator[str]:
     verifiers = few([name_of(trace.verifier or "—") for trace in report.traces])
     parts = [files, *formats(report), *read(report), f"{report.settings.mode} mode"]
     yield " · ".join(parts + ([f"rule {rules}", f"verifier {verifiers}"] if report.has_rounds else []))
-    if report.scope.status != "in_scope":
+    if report.scope.status != "in_scope" and not known_scope(report):
         reasons = "; ".join(say(reason, LONGEST) for reason in report.scope.reasons) or "no reason given"
         yield f"> **{report.scope.status.replace('_', ' ')}**: {reasons}"
     for mixed in report.mixed:
@@ -81,7 +84,7 @@ def _headline(report: Report) -> Iterator[str]:
 
 
 def _drafters(report: Report) -> Iterator[str]:
-    if not report.drafters:
+    if not report.drafters or not report.has_rounds:
         return
     columns = drafter_columns(report)
     rows = []
@@ -92,15 +95,9 @@ def _drafters(report: Report) -> Iterator[str]:
         notes += f", abstained {count(drafter.abstained)}" if drafter.abstained else ""
         label = f"{name_of(drafter.id)}<br>tokenizer {tokenizer}<br>T {temperature}{notes}"
         rows.append([label, *(cell(column[index]) for column in columns.values())])
-    if report.has_rounds:
-        yield "### Drafters"
-        yield table(["drafter", *columns], rows)
-        yield markdown(column_key(columns))
-    for drafter in report.drafters:
-        if drafter.engine_counts:
-            yield f"### Engine counts: {name_of(drafter.id)}"
-            yield f"{window_of(drafter)}."
-            yield rate_table(drafter.engine_counts, report)
+    yield "### Drafters"
+    yield table(["drafter", *columns], rows)
+    yield markdown(column_key(columns))
 
 
 def _shared(report: Report) -> Iterator[str]:
@@ -206,7 +203,7 @@ def _identities(report: Report) -> Iterator[str]:
 
 def _integrity(note: Integrity) -> str:
     first = note.places[0] if note.places else None
-    said = f" ({say(first.text, LONGEST)})" if first and first.text else ""
+    said = f" ({say(first.text, 2 * LONGEST)})" if first and first.text else ""
     place = f"; first at {name_of(first.file)} line {first.line}{said}" if first else ""
     advice = f". {say(note.advice, LONGEST)}" if note.advice else ""
     head = f"- **{note.severity}** {name_of(note.code)} ×{count(note.count)}: {say(note.message, LONGEST)}"

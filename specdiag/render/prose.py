@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from specdiag.render.choice import FATES
 from specdiag.render.figures import INTERVALS, SOURCES, count, counted, percent
 from specdiag.render.walk import rates
-from specdiag.report import NATIVE, Consensus, Drafter, Evidence, Fates, Report, Shared, Thrash
+from specdiag.report import NATIVE, Consensus, Drafter, EnginePrinted, Evidence, Fates, Report, Shared, Thrash
 
 _NAMED = 2
 
@@ -42,12 +42,30 @@ def formats(report: Report) -> list[str]:
 
 
 def window_of(drafter: Drafter) -> str:
-    """Of which reports of an engine its counts are, and what they add up to."""
+    """Of which reports of an engine its counts are, and from how many sources."""
     window = drafter.engine_window
     if window is None:
         return "totals that the engine logged, without rounds"
-    sums = ", ".join(f"{name.replace('_', ' ')} {count(number)}" for name, number in window.counts.items())
-    return f"{counted(window.reports, f'{window.window} report')} of the engine, without rounds: {sums or 'no counts'}"
+    reports = counted(window.reports, f"{window.window} report")
+    if window.window == "lifetime":
+        run = "its run" if window.reports == 1 else f"each of {count(window.reports)} runs"
+        reports = f"the last {window.window} report of {run}"
+    return reports + (f", from {count(window.sources)} sources" if window.sources > 1 else "")
+
+
+def sums_of(drafter: Drafter) -> str:
+    """What the reports of an engine add up to; empty where they have no counts."""
+    window = drafter.engine_window
+    if window is None or not window.counts:
+        return ""
+    sums = [f"{name.replace('_', ' ')} {count(number)}" for name, number in window.counts.items()]
+    sums += [f"full block {count(window.max_draft_tokens)}"] if window.max_draft_tokens is not None else []
+    return f"Counts: {', '.join(sums)}."
+
+
+def between(figure: EnginePrinted) -> str:
+    """The least and the greatest value that was printed, where they differ, from the trace."""
+    return figure.least if figure.least == figure.most else f"{figure.least} to {figure.most}"
 
 
 def ledger(fates: Fates) -> str:
@@ -84,17 +102,23 @@ def read(report: Report) -> list[str]:
 
 def reading(report: Report) -> str:
     """How to read a figure of this report: the marks that occur in it, and how its intervals were found."""
+    settings, asked = report.settings, report.requests
     present = [found.rate for found in rates(report) if found.rate.value is not None]
     marks = [text for source, text in SOURCES.items() if any(rate.source == source for rate in present)]
     methods = [
         f"{mark}: {text}" if mark else text
         for method, (mark, text) in INTERVALS.items()
-        if any(rate.interval == method for rate in present)
+        if method != "rounding" and any(rate.interval == method for rate in present)
     ]
-    settings, asked = report.settings, report.requests
-    return (
+    bounds = f"Bounds: {INTERVALS['rounding'][1]}. " if any(rate.interval == "rounding" for rate in present) else ""
+    opening = (
         "A figure is its value, its interval, its numerator/denominator. "
-        f"Marks: {'; '.join([*marks, 'no mark: counted from the record'])}. "
+        f"Marks: {'; '.join([*marks, 'no mark: counted from the record'])}. {bounds}"
+    )
+    if not report.has_rounds and not asked.total:
+        return opening.rstrip()
+    return (
+        f"{opening}"
         f"Intervals ({percent(settings.level)}): {'; '.join(methods) or 'none'}. "
         f"{count(asked.distinct)} distinct of {count(asked.total)} requests, "
         f"{count(settings.replicates)} replicates, seed {settings.seed}."

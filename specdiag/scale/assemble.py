@@ -77,7 +77,7 @@ class Assembler:
         current.lines += shard.lines
         self.position += shard.size
         self._merge(shard.tally, epochs)
-        self._count_events(shard, epochs)
+        self._count_events(shard, epochs, base)
         self.waiting.extend(
             (self.position, Orphan(int(epochs[o.epoch]), o.line + base, o.verdict)) for o in shard.orphans
         )
@@ -109,7 +109,7 @@ class Assembler:
         if not any(name in EVIDENCE for i in self.inputs for name in i.events):
             raise EmptyInput(*self._nothing())
         self._strict()
-        return Collected(self.tally, self.headers, self.inputs, self.notes)
+        return Collected(self.tally, self.headers, self.inputs, self.notes, self.engine.printed)
 
     def _nothing(self) -> tuple[str, str]:
         """What was read instead of evidence, from which input, and the first line that could not be read; and what to do."""
@@ -289,7 +289,7 @@ class Assembler:
                 self.notes.add("verdict_orphan", orphan.line, "$.proposal", orphan.verdict.proposal)
         return [] if flush else [(born, orphan) for born, orphan in self.waiting if born >= oldest]
 
-    def _count_events(self, shard: Shard, epochs: Ints) -> None:
+    def _count_events(self, shard: Shard, epochs: Ints, base: int) -> None:
         """Count votes and effects, each step's vote and each effect once, in whatever segment it comes again."""
         events = [self._vote(int(epochs[e]), c) for e, c in shard.consensus] + [
             self._effect(int(epochs[e]), x) for e, x in shard.effects
@@ -301,10 +301,10 @@ class Assembler:
         )
         if new:
             count_events(self.tally, list(new.values()), self.task.resampling)
-        for epoch, event in shard.tallies:
+        for epoch, line, event in shard.tallies:
             fallen = self.engine.add(event, int(epochs[epoch]))
             if fallen:
-                self.notes.add("counter_reset", (len(self.inputs) - 1 << LINE_BITS) + (event.line or 1), "$", fallen)
+                self.notes.add("counter_reset", base + line, "$", fallen)
 
     def _vote(self, epoch: int, vote: Consensus) -> CountedEvent:
         identity = ("consensus", epoch, vote.request, vote.step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from specdiag.measure.engine_printed import PrintedFigures
 from specdiag.measure.tally import Tally
 from specdiag.trace.events import Trace
 from specdiag.trace.notes import Notes
@@ -25,12 +26,13 @@ class InputCount:
 
 @dataclass(slots=True)
 class Collected:
-    """Everything that was read: one tally, the headers by epoch, the inputs, and the notes."""
+    """Everything that was read: one tally, the headers by epoch, the inputs, the notes, and the figures that engines printed without counts."""
 
     tally: Tally
     headers: dict[int, Trace]
     inputs: list[InputCount]
     notes: Notes
+    printed: PrintedFigures
 
     def same_evidence(self) -> list[int]:
         """Inputs that hold exactly what an earlier one held: their requests and counts are the same."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from specdiag.engines.catalogue import ENGINES
 from specdiag.measure.engine_counts import COUNTERS, ROUND_TOKENS
+from specdiag.measure.engine_printed import PrintedFigures
 from specdiag.measure.tally import EngineKind, Tally
+from specdiag.trace.blocks import key_of
 from specdiag.trace.events import TallyEvent
 
 Run = tuple[int, str, str]
@@ -17,9 +19,11 @@ class EngineCounts:
     def __init__(self) -> None:
         self.total: dict[EngineKind, int] = {}
         self.running: dict[Run, TallyEvent] = {}
+        self.printed = PrintedFigures()
 
     def add(self, event: TallyEvent, trace: int = 0) -> str:
         """One event, in file order; which counter fell, with both values, where one did. Traces are runs of their own, so their lifetimes add."""
+        self.printed.add(event)
         if event.window != "lifetime":
             self._sum(event)
             return ""
@@ -40,6 +44,8 @@ class EngineCounts:
         counters += [(f"{name}±", 0, width) for name, width in (event.estimated or {}).items()]
         if event.max_draft_tokens is not None:
             counters.append(("full_block", event.max_draft_tokens, 1))
+        if event.source is not None:
+            counters.append(("source", key_of(event.source), 1))
         for name, position, number in counters:
             if number is not None:
                 kind = EngineKind(event.drafter, event.window, name, position, known)
@@ -63,9 +69,18 @@ def _value(event: TallyEvent, name: str) -> int | None:
 
 
 def _fallen(before: TallyEvent, after: TallyEvent) -> str:
-    """The first counter that is lower than it was: not every engine counts proposals. One that is no longer there says nothing."""
+    """The first counter that is lower than it was: not every engine counts proposals. One that is no longer there says nothing, nor does a fall
+    that rounding explains."""
     for name in (name for name in COUNTERS if name != ROUND_TOKENS):
         then, now = getattr(before, name), getattr(after, name)
-        if then is not None and now is not None and now < then:
+        if then is not None and now is not None and then - now > _slack(name, before, after):
             return f"{name}: {then} before, {now} now"
+    for position, (then, now) in enumerate(zip(before.reached or [], after.reached or [], strict=False), 1):
+        if then - now > _slack("reached", before, after):
+            return f"reached[{position - 1}]: {then} before, {now} now"
     return ""
+
+
+def _slack(name: str, *events: TallyEvent) -> int:
+    """By how much two values may differ where they are estimates."""
+    return sum((event.estimated or {}).get(name, 0) for event in events)

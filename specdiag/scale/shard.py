@@ -59,7 +59,7 @@ class Shard:
     headers: list[tuple[int, Trace]]
     consensus: list[tuple[int, Consensus]]
     effects: list[tuple[int, Effect]]
-    tallies: list[tuple[int, TallyEvent]]
+    tallies: list[tuple[int, int, TallyEvent]]
     events: dict[str, int]
     notes: Notes
     lines: int
@@ -129,6 +129,7 @@ def _place(segment: Segment, origin: Origin) -> None:
         segment.notes.add_many(code, [place._replace(line=of(place.line)) for place in places], made.counts[code])
     segment.notes.merge(origin.notes, -origin.before)
     segment.headers = [(of(line), header) for line, header in segment.headers]
+    segment.tallies = [(epoch, of(line), event) for epoch, line, event in segment.tallies]
     segment.orphans = [Orphan(o.epoch, of(o.line), o.verdict) for o in segment.orphans]
     if segment.blocks is not None and len(segment.blocks):
         blocks = segment.blocks

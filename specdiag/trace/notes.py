@@ -10,10 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from specdiag.errors import cut
+from specdiag.errors import LONGEST, cut
 
 KEPT_PLACES = 5
 KEPT_OF_A_LINE = 200
+LONGEST_SENTENCE = 500
+OUR_SENTENCES = frozenset({"not_counts", "printed_differs", "definition_told", "definition_open", "ratios_alone"})
+"""Codes whose text is a sentence of this package, to be read whole; that of the others is what stood there, and its ends tell."""
 
 Severity = Literal["problem", "info"]
 
@@ -133,7 +136,8 @@ class Notes:
             # A line of 16 MiB may hold a problem every two bytes: what comes behind a full list is not sorted into it.
             if len(kept) < KEPT_OF_A_LINE or any(place < kept[-1] for place in listed):
                 kept = _first([*kept, *listed])
-                self.places[code] = [Where(line, cut(path), cut(text)) for line, path, text in kept]
+                longest = LONGEST_SENTENCE if code in OUR_SENTENCES else LONGEST
+                self.places[code] = [Where(line, cut(path), cut(text, longest)) for line, path, text in kept]
 
     def merge(self, other: Notes, line_offset: int = 0) -> None:
         """Add another's notes, whose lines start after `line_offset`."""

@@ -37,7 +37,7 @@ class Segment:
     headers: list[tuple[int, Trace]] = field(default_factory=list)  # line, header; the i-th begins epoch i + 1
     consensus: list[tuple[int, Consensus]] = field(default_factory=list)
     effects: list[tuple[int, Effect]] = field(default_factory=list)
-    tallies: list[tuple[int, TallyEvent]] = field(default_factory=list)
+    tallies: list[tuple[int, int, TallyEvent]] = field(default_factory=list)  # epoch, line, event
     events: dict[str, int] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
     lines: int = 0
@@ -64,7 +64,7 @@ class Segment:
         self.notes.add_many("counts_contradict", wrong)
         if not wrong:
             self.notes.add_many("printed_differs", [Where(line, *found) for found in misprints(counts)])
-            self.tallies.append((self.epoch, counts))
+            self.tallies.append((self.epoch, line, counts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from specdiag.analysis import analyze
 from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.definitions import Counts
 from specdiag.trace.events import TallyEvent
@@ -184,11 +186,17 @@ def test_a_position_without_a_sample_accepted_nothing_if_the_total_says_so() -> 
     assert [shown(event) for event in tallies(whole, METRICS)] == [(4, 5, 12, None, 3, [3, 2, 0])]
 
 
-def test_scrapes_of_a_server_that_was_started_again() -> None:
-    """Each scrape is of a lifetime; a counter that fell is noted."""
-    events, notes = imported(TOTALS + TOTALS.replace(" 12.0", " 3.0").replace(" 6.0", " 1.0"), METRICS)
-    assert [event.window for event in events if isinstance(event, TallyEvent)] == ["lifetime", "lifetime"]
-    assert len(noted(notes, "counter_reset")) == 1
+def test_scrapes_of_a_server_that_was_started_again(tmp_path: Path) -> None:
+    """Each scrape is of a lifetime; the analysis notes a counter that fell, once, at its line of the input, and adds both lives."""
+    text = TOTALS + TOTALS.replace(" 12.0", " 3.0").replace(" 6.0", " 1.0")
+    assert [event.window for event in tallies(text, METRICS)] == ["lifetime", "lifetime"]
+    file = tmp_path / "metrics.txt"
+    file.write_text(text)
+    report = analyze(str(file))
+    (note,) = [note for note in report.integrity if note.code == "counter_reset"]
+    assert (note.count, note.places[0].text) == (1, "proposed: 12 before, 3 now")
+    assert TOTALS.count("\n") < note.places[0].line <= text.count("\n")
+    assert report.drafters[0].engine_counts["engine_draft_acceptance"].denominator == 15
 
 
 @pytest.mark.parametrize("bad", [None, True, -1, 1.5, "4", [4], {"a": 4}, 2**70, float("nan"), float("inf")])

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from specdiag.render.console import render
 from specdiag.render.text import hidden
 from specdiag.report import Place, Report, View
-from tests.sample_report import VARIANTS, all_absent, empty, hostile, incident, many, out_of_scope, timed
+from tests.sample_report import VARIANTS, all_absent, counts, empty, hostile, incident, many, out_of_scope, timed
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 SECTIONS = [
@@ -41,6 +41,7 @@ SECTIONS = [
         ("out_of_scope.txt", out_of_scope, False),
         ("timed.txt", timed, False),
         ("many.txt", many, False),
+        ("counts.txt", counts, False),
     ],
 )
 def test_golden(golden: Callable[[str, str], None], name: str, report: Callable[[], Report], ascii: bool) -> None:
@@ -199,3 +200,13 @@ def test_a_drafter_without_blocks_has_no_curve() -> None:
     text = render(replace(report, drafters=[replace(report.drafters[0], views={"solo": view})]))
     assert "PER POSITION" not in text
     assert "alone" in text
+
+
+def test_counts_alone_leave_out_what_only_rounds_have() -> None:
+    """No empty table of drafters, no ledger of zeros; a note that is a sentence is shown to its end."""
+    text = render(counts())
+    for title in ("DRAFTERS", "OUTPUT", "IDENTITIES", "PER POSITION"):
+        assert f"\n{title}" not in text
+    assert "as printed by the engine, not recomputed" in text.lower()
+    assert "and this is the end of it" in " ".join(text.split())
+    assert "0 tokens proposed" not in text

@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from specdiag.render.markdown import render
 from specdiag.report import Place
-from tests.sample_report import VARIANTS, all_absent, hostile, incident, many, out_of_scope
+from tests.sample_report import VARIANTS, all_absent, counts, hostile, incident, many, out_of_scope
 
 OUR_TAGS = {"<br>", "<sub>", "</sub>", "<details>", "</details>", "<summary>", "</summary>"}
 
 
 def test_golden(golden: Callable[[str, str], None]) -> None:
-    """The Markdown of the incident is the one that was looked at."""
+    """The Markdown of the incident, and of an engine's counts alone, is the one that was looked at."""
     golden("incident.md", render(incident()))
+    golden("counts.md", render(counts()))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

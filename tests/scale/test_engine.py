@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specdiag.measure.tables import MAX_POSITIONS
 from specdiag.measure.tally import EngineKind, Tally
 from specdiag.scale.engine import EngineCounts
+from specdiag.trace import sources
 from specdiag.trace.events import TallyEvent
 from tests import build
 from tests.hostile.program import analyze, write
@@ -127,3 +130,55 @@ def test_an_estimate_has_the_bounds_of_its_rounding(tmp_path: Path) -> None:
     assert length["low"] == pytest.approx(1 + 300 / 204)
     assert length["high"] == pytest.approx(1 + 300 / 196)
     assert rates(tmp_path, report)["engine_draft_acceptance"]["source"] == "recorded"
+
+
+def test_positions_tell_of_a_reset_and_rounding_does_not() -> None:
+    """A fall at one position is a reset; a fall within what two estimates may be off by is none."""
+    events = [tally("lifetime", accepted=3, reached=list(n)) for n in ((2, 1), (3, 0))]
+    assert sums(*events)["accepted"] == 6
+    loose = [tally("lifetime", rounds=n, estimated={"rounds": 2}) for n in (10, 7)]
+    assert sums(*loose)["rounds"] == 7
+
+
+def test_a_reset_is_noted_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The note has the line of the event, in whatever segment it stands, and both values."""
+    base = {"type": "tally", "drafter": "code", "window": "lifetime", "proposed": 10, "accepted": 4}
+    lines = [build.header(), *[{"type": "note", "text": "x" * 80}] * 20, base, base | {"proposed": 7}]
+    monkeypatch.setattr(sources, "SEGMENT", 300)
+    (place,) = analyze(write(tmp_path / "t.jsonl", lines)).notes["counter_reset"]["places"]
+    assert (place["line"], place["text"]) == (23, "proposed: 10 before, 7 now")
+
+
+def test_a_window_says_what_it_sums(tmp_path: Path) -> None:
+    """How many reports, from how many sources, and the length of a full block, where all give the same."""
+    base = {"type": "tally", "drafter": "code", "window": "interval", "rounds": 5, "proposed": 10, "accepted": 4}
+    given = [base | {"source": s, "max_draft_tokens": 3} for s in ("a", "b", "a")]
+    for events, named, full in ((given, 2, 3), ([*given, base], 3, None), ([base], 1, None)):
+        window = analyze(write(tmp_path / "t.jsonl", [build.header(), *events])).report["drafters"][0]["engine_window"]
+        assert (window["window"], window["reports"]) == ("interval", len(events))
+        assert (window["sources"], window["max_draft_tokens"]) == (named, full)
+
+
+@given(
+    st.lists(
+        st.builds(
+            tally,
+            st.sampled_from(("interval", "request")),
+            source=st.sampled_from((None, "a", "b")),
+            rounds=st.none() | st.integers(0, 9),
+            accepted=st.none() | st.integers(0, 9),
+            estimated=st.none() | st.just({"accepted": 1}),
+            max_draft_tokens=st.sampled_from((None, 2, 3)),
+        )
+    ),
+    st.randoms(use_true_random=False),
+    st.integers(0, 20),
+)
+def test_counts_add_in_any_order(events: list[TallyEvent], random: Any, cut: int) -> None:
+    """The counts of two parts add to those of the whole, in whatever order their reports are read."""
+    whole, parts = Tally(3), Tally(3)
+    whole.add_engine(counted(*events))
+    shuffled = random.sample(events, len(events))
+    for part in (shuffled[cut:], shuffled[:cut]):
+        parts.add_engine(counted(*part))
+    assert whole == parts
