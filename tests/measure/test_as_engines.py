@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from specdiag.analysis import analyze
@@ -18,8 +18,11 @@ from tests import build, reference
 from tests.conftest import TRACES
 from tests.strategies import odd_traces, traces
 
-RELAXED = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+RELAXED = settings(  # without shrinking: a trace of a few rounds is small enough to look at, and to make one smaller takes minutes
+    deadline=None,
+    max_examples=60,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 CHAIN = str(TRACES / "smollm2_chain.jsonl.gz")
 
@@ -55,7 +58,7 @@ def test_rounds_are_counted_as_a_plain_loop_counts_them(events: list[dict[str, A
         path.write_text(build.lines(events))
         report = analyze(str(path), Options(replicates=0, engines=("vllm",)))
     if not rounds:
-        assert all(figure.rate.value is None for view in report.engines for figure in view.figures)
+        assert not [v for v in report.engines if v.of == "all rounds" and any(f.rate.value for f in v.figures)]
         return
     found = figures(report, "vllm")
     rate, length = found["Draft acceptance rate[0]"].rate, found["Mean acceptance length[0]"].rate
