@@ -10,6 +10,7 @@ import msgspec
 
 from specdiag.errors import EmptyInput
 from specdiag.importers.registry import opened
+from specdiag.measure.as_engines import countings
 from specdiag.measure.weights import Resampling
 from specdiag.report import Report
 from specdiag.scale.assemble import Assembler
@@ -42,7 +43,7 @@ def collect(inputs: list[str], options: Options, progress: Callable[[int], None]
         strict=options.strict,
         by_branch="branch" in kept_apart,
         by_trace=any(d != "branch" for d in kept_apart),
-        shapes=bool(options.engines),
+        countings=countings(options.wanted_engines) if options.engines else None,
     )
     assembler = Assembler(task, Slices(kept_apart))
     names = expand(inputs)

@@ -301,13 +301,17 @@ class EngineFigure(msgspec.Struct, frozen=True):
 
 
 class EngineView(msgspec.Struct, frozen=True):
-    """The same rounds under the definitions of one engine. `of`: which rounds or counts; `assumes`: what was taken where the log does not say."""
+    """The same rounds under the definitions of one engine. `of`: which rounds or counts; `assumes`: what was taken where the log does not say, or
+    could not be confirmed; `counts`: its counts of them, by the symbols of the formulas, as far as they are known; `counting`: how it counts what
+    others count otherwise."""
 
     engine: str
     title: str
     of: str
     figures: list[EngineFigure]
     assumes: list[str]
+    counts: dict[str, int] = {}
+    counting: list[str] = []
 
 
 class Report(msgspec.Struct, frozen=True):

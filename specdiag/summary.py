@@ -66,6 +66,11 @@ class Options:
     format: str | None = None
     engines: tuple[str, ...] = ()
 
+    @property
+    def wanted_engines(self) -> tuple[str, ...]:
+        """The engines asked for, each once."""
+        return tuple(ENGINES) if ALL_ENGINES in self.engines else tuple(dict.fromkeys(self.engines))
+
     def checked(self) -> Options:
         """Itself; UsageError where an option cannot be."""
         for dimension in self.by:
@@ -147,10 +152,9 @@ def summarize(collected: Collected, options: Options) -> Report:
         ],
         definitions=DEFINITIONS,
         engines=engine_views(
-            tuple(ENGINES) if ALL_ENGINES in options.engines else tuple(dict.fromkeys(options.engines)),
+            options.wanted_engines,
             tables,
             means,
-            collected.tally,
             _full_block(active, known),
         ),
     )

@@ -30,8 +30,8 @@ def write_trace(path: Path, events: list[dict[str, Any]]) -> Path:
     return path
 
 
-def differences(report: Report, events: list[dict[str, Any]]) -> list[str]:
-    """Every figure in which the report and the reference differ; empty where they agree."""
+def differences(report: Report, events: list[dict[str, Any]], *, engines: bool = False) -> list[str]:
+    """Every figure in which the report and the reference differ; empty where they agree. `engines`: those of `--as`, too."""
     want = figures(events)
     out: list[str] = []
 
@@ -46,6 +46,8 @@ def differences(report: Report, events: list[dict[str, Any]]) -> list[str]:
     _engine(report, want["engine"], same)
     _shared(report, want, same)
     _sums(report, want, same)
+    if engines:
+        _engines(report, want["engines"], same)
     counted = {item.code: item.count for item in report.integrity if item.code not in UNCOMPARED}
     same("notes", counted, {code: n for code, n in want["notes"].items() if code not in UNCOMPARED and n})
     for identity in report.identities:
@@ -187,6 +189,14 @@ def _marginal(item: Any, want: dict[str, Any], same: Same) -> None:
             abs((item.shapley_share.value or 0) - ratio_) < 1e-9,
             True,
         )
+
+
+def _engines(report: Report, want: dict[str, dict[str, int | None]], same: Same) -> None:
+    views = {view.engine: view.counts for view in report.engines if view.of == "all rounds"}
+    same("engines", set(views), set(want))
+    for engine, counts in views.items():
+        found = {name: counts.get(name) for name in want[engine]}
+        same(f"counts of {engine}", found, want[engine])
 
 
 def _sums(report: Report, want: dict[str, Any], same: Same) -> None:

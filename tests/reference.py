@@ -712,6 +712,128 @@ def consensus_figures(events: list[Event]) -> tuple[int, int]:
     return (sum(1 for outcome in outcomes.values() if outcome == "fallback"), len(outcomes))
 
 
+Shape = dict[str, Any]
+
+
+def path_to(block: Block) -> tuple[int, int, int]:
+    """The drafts before a block on its path; those on the path to its end that were accepted, and that reached the output."""
+    depth = kept = 0
+    for above, offset in block.ancestors():
+        depth += offset
+        kept += min(on_output(above), offset)
+    return depth, depth + block.fates["accepted"], kept + on_output(block)
+
+
+def on_output(block: Block) -> int:
+    """The accepted drafts of a block that reached the output, unless its branch lost."""
+    lost = block.verdict is not None and block.verdict.get("stop") == "branch_lost"
+    return 0 if lost else block.fates["committed"]
+
+
+def shape_of(members: list[Block]) -> Shape | None:
+    """A round as an engine sees it; None where no engine would have."""
+    verdicts = [b.verdict for b in members if b.verdict is not None and b.judgement is not None]
+    stops = [verdict.get("stop") for verdict in verdicts]
+    padding = not is_judged(members) and "padding" in stops
+    if not is_judged(members) and not padding:
+        return None
+    ends = [path_to(b) for b in members if b.state == ALIVE and b.judgement is not None]
+    kept, accepted = max([(kept, accepted) for _, accepted, kept in ends], default=(0, 0))
+    if stops and all(stop == "branch_lost" for stop in stops):
+        kept = accepted
+    own_logged = any(b.verdict is not None and b.verdict.get("next") is not None for b in members if b.judgement)
+    at_end = any(stop in ("eos", "length", "grammar") for stop in stops)
+    if kept < accepted:
+        own = 0
+    elif own_logged:
+        own = 1
+    else:
+        own = int(is_judged(members) and (accepted == 0 or not at_end))
+    drafts = sum(b.n for b in members)
+    chain = drafts == max(path_to(b)[0] + b.n for b in members)
+    return {
+        "drafts": drafts,
+        "accepted": accepted,
+        "kept": kept,
+        "own": own,
+        "ended": kept < accepted or (at_end and not own),
+        "matched": matched(members, drafts, accepted) if chain else None,
+        "padding": padding,
+    }
+
+
+def matched(members: list[Block], drafts: int, accepted: int) -> int | None:
+    """The drafts that the verifier would have drawn, wherever they stand; None where the log does not tell."""
+    if accepted + 1 >= drafts:
+        return accepted
+    total = 0
+    for block in members:
+        hits = [hit(block, i) for i in range(block.n)]
+        if any(found is None for found in hits):
+            return None
+        total += sum(map(bool, hits))
+    return max(total, accepted)
+
+
+def hit(block: Block, i: int) -> bool | None:
+    """Whether the verifier would have drawn one draft."""
+    verdict, q_list = block.verdict or {}, block.event.get("q")
+    p, u, gap = (entry(verdict.get(name), i) for name in ("p", "u", "gap"))
+    q = entry(q_list, i) if q_list is not None and len(q_list) == block.n else None
+    if p is not None and q is not None and u is not None and p >= 0 and q > 0 and 0 <= u <= 1:
+        return u * q <= p
+    return None if gap is None else gap <= 0
+
+
+def counts_of(shapes: Iterable[Shape], stop: str, padding: bool, draftless: bool) -> dict[str, int | None]:
+    """What an engine that counts so makes of rounds."""
+    a = r = d = g = 0
+    m: int | None = 0
+    for shape in shapes:
+        g += shape["kept"] + shape["own"]
+        empty = not shape["drafts"]
+        if (not padding or empty) if shape["padding"] else (empty and not draftless):
+            continue
+        r += 1
+        m = None if m is None or shape["matched"] is None else m + shape["matched"]
+        if shape["ended"] and stop in ("less_one", "exllama"):
+            a += max(shape["kept"] - 1, 0)
+            d += max(shape["kept"] - 1, 0) if stop == "exllama" else shape["drafts"]
+        else:
+            a += shape["kept"] if stop == "kept" else shape["accepted"]
+            d += shape["drafts"]
+    return {"A": a, "R": r, "D": d, "G": g, "M": m}
+
+
+def counted_by_engines(blocks: list[Block]) -> dict[str, dict[str, int | None]]:
+    """The counts of a few engines, which between them count in every way that there is; empty where no round was seen."""
+    by_request: dict[str, list[Shape]] = {}
+    for members in by_round(blocks).values():
+        shape = shape_of(members)
+        if shape is not None:
+            by_request.setdefault(members[0].request, []).append(shape)
+    if not by_request:
+        return {}
+    shapes = [shape for of_request in by_request.values() for shape in of_request]
+    plain = [counts_of(of_request, "before", False, False) for of_request in by_request.values()]
+    n = sum(1 for counts in plain if counts["R"] or counts["G"])
+    out = {}
+    for engine, (stop, padding, draftless, prefill) in ENGINE_WAYS.items():
+        counts = counts_of(shapes, stop, padding, draftless)
+        out[engine] = counts | {"G": (counts["G"] or 0) + (n if prefill else 0), "n": n}
+    return out
+
+
+ENGINE_WAYS = {
+    "vllm": ("before", True, False, True),
+    "llama-cpp": ("before", False, False, True),
+    "exllama": ("exllama", False, False, False),
+    "transformers": ("less_one", False, True, False),
+    "mlx": ("kept", False, True, False),
+}
+"""Of an engine: which accepted drafts count in a round that ends the output; whether placeholders, and no draft, are a round; prefill's token."""
+
+
 COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", "requests")
 
 
@@ -845,5 +967,6 @@ def figures(events: list[Event]) -> dict[str, Any]:
         "notes": notes.counts,
         "marginal": marginal_figures(blocks),
         "shapley": shapley_figures(blocks),
+        "engines": counted_by_engines(blocks),
         "engine": engine,
     }

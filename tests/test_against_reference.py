@@ -15,6 +15,7 @@ from specdiag.summary import Options, summarize
 from specdiag.trace import sources
 from tests import build
 from tests.compare import differences, write_trace
+from tests.reference import ENGINE_WAYS
 from tests.strategies import odd_traces, traces
 
 RELAXED = settings(
@@ -27,8 +28,8 @@ def analyzed(events: list[dict[str, Any]], segment: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "SEGMENT", segment)
         path = write_trace(Path(folder) / "t.jsonl", events)
-        options = Options(replicates=0)
-        return differences(summarize(collect([str(path)], options), options), events)
+        options = Options(replicates=0, engines=tuple(ENGINE_WAYS))
+        return differences(summarize(collect([str(path)], options), options), events, engines=True)
 
 
 @RELAXED

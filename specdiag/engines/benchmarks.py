@@ -42,6 +42,7 @@ ENGINES = (
             Figure("mean of new_tokens / (idx + 1)", "length", "A + R", "R", per="request", where="mean over turns"),
         ),
         prefill_token=False,
+        counting=Counting(draftless=True),
     ),
     Engine(
         "specforge",
@@ -60,11 +61,19 @@ ENGINES = (
             Figure("acceptance_length", "length", "A + R", "R", where="acceptance.csv"),
             Figure("acceptance_at_pos", "reach", where="`acceptance_at_pos_0` and on of acceptance.csv"),
         ),
+        counting=Counting(padding=True),
     ),
     Engine(
         "model-optimizer",
         "Model-Optimizer",
-        (Figure("Average_AL", "length", "A + R + n", "R + n", per="request", where="acceptance_rate.json"),),
+        (
+            Figure("Average_AL", "length", "A + R + n", "R + n", per="request", where="acceptance_rate.json"),
+            Figure(
+                "Joint_Acceptance_Rate", "reach", bottom="R + n", where="acceptance_rate.json, key i + 1; key 1 is 1"
+            ),
+            Figure("Conditional_Acceptance_Rate", "hazard", bottom="R + n", where="the same"),
+        ),
+        counting=Counting(draftless=True),
     ),
     Engine(
         "model-optimizer-trimmed",

@@ -1,7 +1,8 @@
 """What a figure of an engine is: a ratio of sums of counts, under the name that the engine gives it.
 
 Symbols: A accepted drafts; R verify rounds with at least one draft; D proposed drafts; G output tokens as the engine counts them; K drafts of a full
-block; n requests; M drafts that the verifier would have drawn, wherever they stand; S_i rounds that accepted at least i drafts.
+block; n requests; M drafts that the verifier would have drawn, wherever they stand; F rounds accepted in full; S_i rounds that accepted at least i
+drafts; N_i rounds with at least i drafts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 Family = Literal["length", "rate", "reach", "hazard"]
-"""`reach`: S_i / R; `hazard`: S_i / S_(i-1), with S_0 = R; of these two there is one figure for each position."""
+"""`reach`: S_i / R; `hazard`: S_i / S_(i-1), with S_0 = R; of these two there is one figure for each position. A `bottom` stands for R: `N` for
+N_i, or a formula."""
 
 SYMBOLS = {
     "A": "accepted tokens",
@@ -26,6 +28,7 @@ SYMBOLS = {
     "M": "matches behind a refusal",
     "F": "rounds accepted in full",
     "S": "rounds by accepted tokens",
+    "N": "rounds by drafts",
 }
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -48,6 +51,7 @@ class Counts:
     M: int | None = None
     F: int | None = None
     S: tuple[int, ...] | None = None
+    N: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,11 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of an engine. `top` and `bottom`: sums of products of symbols, empty for `reach` and `hazard`. `per`: what the ratio is taken of;
-    with `request` the figure is the mean over requests of their ratios. `where`: the field, log line or metric that holds it."""
+    """One figure of an engine.
+
+    `top` and `bottom`: sums of products of symbols; `reach` and `hazard` have no `top`. `per`: what the ratio is taken of;
+    with `request` the figure is the mean over requests of their ratios. `where`: the field, log line or metric that holds it.
+    """
 
     name: str
     family: Family
@@ -79,26 +86,29 @@ class Figure:
     @property
     def formula(self) -> str:
         """The formula, as one reads it."""
-        plain = {"reach": "S_i / R", "hazard": "S_i / S_(i-1)"}
-        ratio = plain.get(self.family) or f"{_side(self.top)} / {_side(self.bottom)}"
+        first = _side(self.bottom) if self.bottom else "R"
+        by_position = {
+            "reach": f"S_i / {'N_i' if first == 'N' else first}",
+            "hazard": "S_i / S_(i-1)" + ("" if first == "R" else f", S_0 = {self.bottom}"),
+        }
+        ratio = by_position.get(self.family) or f"{_side(self.top)} / {_side(self.bottom)}"
         return f"mean over requests of {ratio}" if self.per == "request" else ratio
 
     @property
     def symbols(self) -> set[str]:
         """The counts that it is made of."""
-        if self.family in ("reach", "hazard"):
-            return {"R", "S"}
-        return self.symbols_of(self.top) | self.symbols_of(self.bottom)
+        found = self.symbols_of(self.top) | self.symbols_of(self.bottom)
+        return found if self.family in ("length", "rate") else (found - {"N"}) | {"R", "S"}
 
     @staticmethod
     def symbols_of(formula: str) -> set[str]:
         """The symbols of a formula."""
-        return {part.id for part in ast.walk(_parsed(formula)) if isinstance(part, ast.Name)}
+        return {part.id for part in ast.walk(_parsed(formula)) if isinstance(part, ast.Name)} if formula else set()
 
     def of(self, counts: Counts, position: int = 0) -> Ratio | str:
         """The ratio for these counts; what is missing, where it cannot be formed. `position`, from 1: of `reach` and `hazard`."""
         if self.family in ("reach", "hazard"):
-            return _at(self.family, counts, position)
+            return _at(self, counts, position)
         known = {name: getattr(counts, name) for name in SYMBOLS}
         try:
             top, bottom = evaluate(self.top, known), evaluate(self.bottom, known)
@@ -109,12 +119,12 @@ class Figure:
     def counts_in(self, prefill_token: bool) -> list[str]:
         """What the figure counts that another of its family may not, in words. `prefill_token`: whether G holds the token of prefill."""
         if self.family in ("reach", "hazard"):
-            return ["of all rounds" if self.family == "reach" else "of the rounds that came to the position"]
+            said_of = "of all rounds" if self.family == "reach" else "of the rounds that came to the position"
+            said_of = "of the rounds with a draft there" if self.bottom == "N" else said_of
+            return [said_of, *(["prefill as a round"] if "n" in self.symbols_of(self.bottom) else [])]
         top, bottom = self.symbols_of(self.top), self.symbols_of(self.bottom)
-        own, first = (
-            {"R": 1, "G": 1},
-            {"n": 1, "G": int(prefill_token)},
-        )  # what one more round, or request, adds to the counts
+        # What one more round that is accepted in full, or one more request, adds to the counts. A replayed round (R - F) brings no token of its own.
+        own, first = {"R": 1, "F": 1, "G": 1}, {"n": 1, "G": int(prefill_token)}
         said = {
             "the verifier's own token": _moves(self.top, own) > 0,
             "the token of prefill": _moves(self.top, first) > 0,
@@ -135,24 +145,29 @@ class Figure:
 class Counting:
     """How an engine counts a round. `draftless`: whether one without a draft is a round; `padding`: whether one of placeholders is; `stop`: which
     accepted drafts count in a round that ends the output: those before the stop is looked for, those that are kept, those before the token that
-    ends it and no refused one (ExLlama), or the kept tokens less one (Hugging Face)."""
+    ends it and no refused one (ExLlama), or the kept tokens less one (Hugging Face). `full_blocks`: D is K a round, whatever was proposed."""
 
     draftless: bool = False
     padding: bool = False
     stop: Literal["before", "kept", "exllama", "less_one"] = "before"
+    full_blocks: bool = False
+
+
+PLAIN = Counting()
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """An engine, or one of its releases: its figures, and how it counts. `prefill_token`: whether G holds the token that prefill samples.
-    `title`: name and releases; `source`: where this is from."""
+    `title`: name and releases; `source`: where this is from; `unverified`: what of it could not be confirmed."""
 
     id: str
     title: str
     figures: tuple[Figure, ...]
     prefill_token: bool = True
     source: str = ""
-    counting: Counting = Counting()
+    counting: Counting = PLAIN
+    unverified: str = ""
 
     def figure(self, name: str) -> Figure | None:
         """The figure of this name."""
@@ -189,14 +204,20 @@ def _moves(formula: str, added: Mapping[str, int]) -> int:
     )
 
 
-def _at(family: Family, counts: Counts, position: int) -> Ratio | str:
+def _at(figure: Figure, counts: Counts, position: int) -> Ratio | str:
     if counts.S is None or counts.R is None:
         return f"{SYMBOLS['S' if counts.S is None else 'R']} not known"
-    survivors = (counts.R, *counts.S)
-    if not 1 <= position < len(survivors):
+    if not 1 <= position <= len(counts.S):
         return "no round came that far"
-    below = survivors[position - 1] if family == "hazard" else counts.R
-    return Ratio(survivors[position], below) if below else "its denominator is 0"
+    try:
+        below = evaluate(figure.bottom or "R", {name: getattr(counts, name) for name in SYMBOLS} | {"N": counts.R})
+    except LookupError as missing:
+        return f"{SYMBOLS[missing.args[0]]} not known"
+    if figure.bottom == "N" and counts.N is not None:  # else every block is taken to be full
+        below = counts.N[position - 1]
+    if figure.family == "hazard" and position > 1:
+        below = counts.S[position - 2]
+    return Ratio(counts.S[position - 1], below) if below else "its denominator is 0"
 
 
 def _side(formula: str) -> str:

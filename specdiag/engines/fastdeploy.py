@@ -6,6 +6,7 @@ from __future__ import annotations
 from specdiag.engines.definitions import Engine, Figure
 
 _WHERE = "`speculate_metrics`"
+_OPEN = "whether the step of prefill is among the steps"
 
 ENGINES = (
     Engine(
@@ -17,6 +18,7 @@ ENGINES = (
             Figure("accept_ratio_per_head", "hazard", where=_WHERE),
         ),
         prefill_token=False,
+        unverified=_OPEN,
     ),
     Engine(
         "fastdeploy-prefill",
@@ -24,7 +26,9 @@ ENGINES = (
         (
             Figure("accept_ratio", "rate", "A", "A + R + n", where=_WHERE),
             Figure("average_accept_length", "length", "A + R + n", "R + n", where=_WHERE),
+            Figure("accept_ratio_per_head", "hazard", bottom="R + n", where=_WHERE),
         ),
         prefill_token=False,
+        unverified=_OPEN,
     ),
 )

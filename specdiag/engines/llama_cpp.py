@@ -44,6 +44,7 @@ ENGINES = (
             Figure(
                 "avg_accepted", "length", "A", "R", where="log of the MLX runner; R counts iterations without a draft"
             ),
+            Figure("avg_draft", "length", "D", "R", where="log of the MLX runner"),
         ),
         counting=Counting(draftless=True),
     ),

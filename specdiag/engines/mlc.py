@@ -9,7 +9,7 @@ ENGINES = (
         "mlc",
         "MLC-LLM",
         (
-            Figure("accept_prob", "reach", where="metrics, `accept_prob{step=i}`"),
+            Figure("accept_prob", "reach", bottom="N", where="metrics, `accept_prob{step=i}`"),
             Figure("accept_rate", "hazard", where="metrics, `accept_rate{step=i}`"),
             Figure("accept_len", "length", "A + R", "R", where="metrics, `accept_len{step=K}`"),
         ),

@@ -7,7 +7,7 @@ the number of its nodes: there the rate cannot come to 1.
 
 from __future__ import annotations
 
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 _LENGTH = Figure("accept len", "length", "A + R", "R", where="decode log line; gauge `sglang:spec_accept_length`")
 _PER_REQUEST = (
@@ -28,5 +28,12 @@ ENGINES = (
         "SGLang 0.5.4 to 0.5.10",
         (_LENGTH, Figure("accept rate", "rate", "A + R", "R * (K + 1)", where=_RATE), *_PER_REQUEST),
         source="scheduler_metrics_mixin.py, tokenizer_manager.py of 0.5.5 and 0.5.10",
+    ),
+    Engine(
+        "sglang-v1",
+        "SGLang to 0.5.11, worker without overlap",
+        (_LENGTH, Figure("accept rate", "rate", "A + R", "R * (K + 1)", where=f"{_RATE}; 0.5.4 to 0.5.10")),
+        source="the log alone: what was accepted past a stop is taken back before it is counted",
+        counting=Counting(stop="less_one"),
     ),
 )

@@ -6,7 +6,7 @@ of iterations that a last response carries holds prefill is not known, so it is 
 
 from __future__ import annotations
 
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 ENGINES = (
     Engine(
@@ -27,6 +27,8 @@ ENGINES = (
             Figure("draft_acceptance_rate_percentiles", "rate", "G - R - n", "K * (R + n)", where="`decoding_stats`"),
         ),
         source="bench/dataclasses/reporting.py, not of a known release",
+        counting=Counting(draftless=True),
+        unverified="whether the iterations of a final response hold that of prefill",
     ),
     Engine(
         "trtllm-bench-1",
@@ -42,5 +44,7 @@ ENGINES = (
             ),
         ),
         source="bench/dataclasses/reporting.py, not of a known release",
+        counting=Counting(draftless=True),
+        unverified="whether the iterations of a final response hold that of prefill",
     ),
 )

@@ -47,5 +47,6 @@ ENGINES = (
             Figure("Draft acceptance rate", "rate", "M", "D", where="log"),
             Figure("System efficiency", "rate", "A + R", "R * (K + 1)", where="log"),
         ),
+        counting=Counting(full_blocks=True),
     ),
 )

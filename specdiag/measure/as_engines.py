@@ -1,176 +1,216 @@
 """The rounds of a trace under the definitions of engines: what each would print, and what it counts in.
 
-The counts of an engine are sums over shapes of rounds (shapes.py), counted as that engine counts (`Counting`), for the trace and for each replicate;
-or, where a log has only an engine's counts, these.
+The counts of an engine are sums over shapes of rounds (shapes.py), counted as that engine counts them (engines/counting.py), for the trace and for
+each replicate; or, where a log has only an engine's counts, these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from specdiag.engines.catalogue import ENGINES
-from specdiag.engines.definitions import SYMBOLS, Counting, Engine, Figure, Ratio, evaluate
+from specdiag.engines.counting import UNKNOWN, Shapes, counted, key_of
+from specdiag.engines.definitions import PLAIN, SYMBOLS, Counting, Counts, Engine, Figure, Ratio, evaluate
 from specdiag.measure.engine_counts import Window
 from specdiag.measure.intervals import Rates
 from specdiag.measure.requests import RequestMeans
-from specdiag.measure.shapes import REQUEST_SUMS
-from specdiag.measure.tables import MAX_POSITIONS, Row, Tables
-from specdiag.measure.tally import Requests, ShapeKind, Tally
-from specdiag.measure.weights import poisson_weights
+from specdiag.measure.tables import MAX_POSITIONS, Tables
 from specdiag.report import EngineFigure, EngineView, Rate
-from specdiag.trace.blocks import STOP_CODES
 
-OWN_ASSUMED = "no token of the verifier's own is logged: one is taken for every round whose accepted tokens all reached the output"
+OWN_ASSUMED = "in {} of the rounds no token of the verifier's own is logged, and one is taken to have been there"
 K_ASSUMED = "a full block is taken to be the longest one seen"
 ROUNDS = "all rounds"
-REQUESTS_AT_ONCE = 512
+PER_REQUEST = ("A", "R", "D", "G")
+NO_MATCHES = "p, q and u of every draft would tell"
 
 Known = dict[str, Any]
-"""Symbols of the definitions: a row (trace, replicates) each, or a number; `S` a row for each position."""
+"""Symbols of the definitions: a row (trace, replicates) each, or a number."""
+
+
+def countings(names: Iterable[str]) -> tuple[Counting, ...]:
+    """The ways to count under which each request's counts are needed: of means over requests, and one to know the requests by."""
+    means = (ENGINES[name] for name in names if any(figure.per == "request" for figure in ENGINES[name].figures))
+    return (*dict.fromkeys([PLAIN, *(engine.counting for engine in means)]),)
 
 
 def engine_views(
-    names: tuple[str, ...], tables: Tables, means: RequestMeans, tally: Tally, declared: int | None
+    names: tuple[str, ...], tables: Tables, means: RequestMeans, declared: int | None = None
 ) -> list[EngineView]:
     """One view for each engine and each body of evidence: the rounds, and the counts of each drafter that an engine kept. `declared`: drafts of a
     full block, by the header."""
     chosen = [ENGINES[name] for name in names]
-    views = [_of_rounds(engine, tables, means, tally, declared) for engine in chosen] if tables.shapes else []
-    for drafter in tables.drafters:
+    rounds = _Rounds.of(tables, means, declared) if chosen else None
+    views = [rounds.view(engine) for engine in chosen] if rounds else []
+    for drafter in tables.drafters if chosen else []:
         for window in tables.engine(drafter):
             views += [_of_counts(engine, drafter, window) for engine in chosen]
     return views
 
 
-def _of_rounds(engine: Engine, tables: Tables, means: RequestMeans, tally: Tally, declared: int | None) -> EngineView:
-    shapes = tables.shapes
-    longest = max(max(shape.drafts for shape in shapes), declared or 0)
-    logged = any(shape.own for shape in shapes)
-    requests = _requests(tally, means)
-    known = _symbols(engine, shapes, longest, logged) | {"n": requests, "K": longest}
-    if engine.prefill_token:
-        known["G"] = known["G"] + requests
-    assumes = [] if logged else [OWN_ASSUMED]
-    assumes += [] if declared else [K_ASSUMED]
-    figures = [made for figure in engine.figures for made in _figures(engine, figure, known, means, tally, logged)]
-    return EngineView(engine.id, engine.title, ROUNDS, figures, assumes)
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """Kinds of rounds, how often each was seen in the trace and in its replicates, and the requests that they belong to."""
+
+    shapes: Shapes
+    seen: NDArray[np.int64]
+    full: int
+    requests: NDArray[np.int64]
+    assumes: list[str]
+    means: RequestMeans
+    rates: Rates
+
+    @staticmethod
+    def of(tables: Tables, means: RequestMeans, declared: int | None) -> _Rounds | None:
+        """Of what was counted; None where no round was."""
+        kinds = [kind for kind, seen in tables.shapes.items() if seen[0]]
+        if not kinds:
+            return None
+        columns = np.array([kind[1:] for kind in kinds], np.int64).T
+        shapes = Shapes(*columns[:-1])
+        seen = np.array([tables.shapes[kind] for kind in kinds], np.int64).T
+        output = means.of_each(("R", "G"), ("counting", key_of(PLAIN)))
+        there = (output["R"] > 0) | (output["G"] > 0)
+        longest = int(shapes.drafts.max())
+        silent = int(seen[0] @ columns[-1])
+        assumes = [OWN_ASSUMED.format(f"{silent:,}")] if silent else []
+        assumes += [] if declared else [K_ASSUMED]
+        requests = np.rint(means.weighed(there.astype(np.float64))).astype(np.int64)
+        return _Rounds(shapes, seen, max(longest, declared or 0), requests, assumes, means, means.rates)
+
+    def view(self, engine: Engine) -> EngineView:
+        """What this engine would print."""
+        known = self._pooled(engine)
+        return EngineView(
+            engine.id,
+            engine.title,
+            ROUNDS,
+            [made for figure in engine.figures for made in self._figures(engine, figure, known)],
+            [*self.assumes, *_unconfirmed(engine)],
+            {name: int(np.atleast_1d(known[name])[0]) for name in "ARDKGnM" if known[name] is not None},
+            [*self._counting(engine)],
+        )
+
+    def _figures(self, engine: Engine, figure: Figure, known: Known) -> Iterator[EngineFigure]:
+        if figure.family in ("reach", "hazard"):
+            yield from self._by_position(engine, figure, known)
+            return
+        each = self._each(engine) if figure.per == "request" else known
+        try:
+            top, bottom = evaluate(figure.top, each), evaluate(figure.bottom, each)
+        except LookupError as missing:
+            yield _made(engine, figure, Rate(figure.name, None, absent=_missing(missing)))
+            return
+        if figure.per == "request":
+            some = bottom > 0
+            ratio = np.divide(top, bottom, out=np.zeros(len(bottom)), where=some)
+            top, bottom = (self.means.weighed(values) for values in (ratio, some.astype(np.float64)))
+        yield _made(engine, figure, self._rate(figure, top, bottom, int(known["R"][0])))
+
+    def _by_position(self, engine: Engine, figure: Figure, known: Known) -> Iterator[EngineFigure]:
+        found = counted(self.shapes, engine.counting, self.full)
+        bottom = known["R"] if figure.bottom in ("", "N") else evaluate(figure.bottom, known)
+        seen = self.seen * found.R
+        for position in range(1, min(MAX_POSITIONS, int(self.shapes.length.max())) + 1):
+            survivors = seen @ (position <= found.A).astype(np.int64)
+            if figure.bottom == "N":
+                bottom = seen @ (position <= self.shapes.length).astype(np.int64)
+            yield _made(engine, figure, self._rate(figure, survivors, bottom, int(bottom[0])), position)
+            bottom = survivors if figure.family == "hazard" else bottom
+
+    def _rate(self, figure: Figure, top: NDArray[Any], bottom: NDArray[Any], rounds: int) -> Rate:
+        # The shares that Wilson's interval is for: of drafts or rounds that were accepted.
+        share = figure.family in ("reach", "hazard") or (figure.top in ("A", "M") and figure.per == "all")
+        proportion = share and figure.family != "length"
+        return self.rates.rate(
+            figure.name, top, bottom, rounds=rounds, proportion=proportion, absent="its denominator is 0"
+        )
+
+    def _pooled(self, engine: Engine) -> Known:
+        """Counts by symbol, for the trace and its replicates; None where they are not known."""
+        found = counted(self.shapes, engine.counting, self.full)
+        known: Known = {name: self.seen @ getattr(found, name) for name in "ARDGF"}
+        known["G"] = known["G"] + (self.requests if engine.prefill_token else 0)
+        matched = None if (found.M == UNKNOWN).any() else self.seen @ found.M
+        return known | {"M": matched, "K": self.full, "n": self.requests}
+
+    def _each(self, engine: Engine) -> Known:
+        """Counts of every request, by symbol."""
+        known: Known = dict(self.means.of_each(PER_REQUEST, ("counting", key_of(engine.counting))))
+        there = (known["R"] > 0).astype(np.int64)
+        known["G"] = known["G"] + (1 if engine.prefill_token else 0)
+        return {name: values * there for name, values in known.items()} | {"K": self.full, "n": there}
+
+    def _counting(self, engine: Engine) -> Iterator[str]:
+        """How this engine counts those of these rounds that others count otherwise."""
+        how, shapes = engine.counting, self.shapes
+        if (shapes.ended > 0).any():
+            yield _STOPS[how.stop]
+        if (shapes.padding > 0).any():
+            yield f"rounds of placeholders {'count as rounds that accepted nothing' if how.padding else 'do not count'}"
+        if ((shapes.drafts == 0) & (shapes.padding == 0)).any():
+            yield f"rounds without a draft {'count' if how.draftless else 'are in no counter'}"
+        if how.full_blocks and (shapes.drafts < self.full).any():
+            yield "every block counts as a full one"
 
 
-def _symbols(engine: Engine, shapes: dict[ShapeKind, Row], longest: int, logged: bool) -> Known:
-    """The engine's counts of these rounds."""
-    counting, zero = engine.counting, np.zeros(len(next(iter(shapes.values()))), np.int64)
-    known: Known = dict.fromkeys("ARDGMF", zero) | {"S": [zero] * min(longest, MAX_POSITIONS)}
-    for shape, number in shapes.items():
-        own = shape.own if logged else int(shape.kept == shape.accepted and shape.stop == 0)
-        known["G"] = known["G"] + number * (shape.kept + own)
-        padding = shape.stop == STOP_CODES["padding"]
-        if (padding and not counting.padding) or (not shape.drafts and not counting.draftless):
-            continue
-        accepted, drafts = _counted(counting, shape, own)
-        matched = accepted if shape.matched < 0 and not shape.drafts - shape.accepted else shape.matched
-        known["R"] = known["R"] + number
-        known["A"] = known["A"] + number * accepted
-        known["D"] = known["D"] + number * drafts
-        known["F"] = known["F"] + number * (accepted == drafts)
-        known["M"] = None if known["M"] is None or matched < 0 else known["M"] + number * matched
-        known["S"] = [row + number * (accepted > i) for i, row in enumerate(known["S"])]
-    return known
+_STOPS = {
+    "before": "where the output ends inside the accepted drafts, all of them count",
+    "kept": "where the output ends inside the accepted drafts, those that reached it count",
+    "less_one": "where the output ends inside the accepted drafts, the tokens that reached it less one count",
+    "exllama": "where the output ends inside the accepted drafts, the one that ended it and all behind it count as neither accepted nor proposed",
+}
 
 
-def _counted(counting: Counting, shape: ShapeKind, own: int) -> tuple[int, int]:
-    """(accepted, drafts) of a round, as the engine counts them."""
-    cut = shape.kept < shape.accepted
-    if counting.stop == "kept":
-        return shape.kept, shape.drafts
-    if counting.stop == "exllama" and shape.stop == STOP_CODES["eos"] and (cut or not own):
-        # The draft that ends the output is neither accepted nor refused, and what stands behind it is not counted.
-        return max(shape.kept - 1, 0), max(shape.kept - 1, 0)
-    if counting.stop == "less_one" and shape.drafts:
-        return max(min(shape.accepted, shape.kept + own - 1), 0), shape.drafts
-    return shape.accepted, shape.drafts
-
-
-def _requests(tally: Tally, means: RequestMeans) -> Row:
-    """The number of requests, for the trace and for each replicate."""
-    keys = means.keys
-    total = np.zeros(1 + tally.replicates, np.int64)
-    total[0] = len(keys)
-    for begin in range(0, len(keys) if tally.replicates else 0, REQUESTS_AT_ONCE):
-        weights = poisson_weights(keys[begin : begin + REQUESTS_AT_ONCE], tally.replicates, means.seed)
-        total[1:] += weights.sum(axis=0).astype(np.int64)
-    return total
-
-
-def _figures(
-    engine: Engine, figure: Figure, known: Known, means: RequestMeans, tally: Tally, logged: bool
-) -> Iterator[EngineFigure]:
-    if figure.family in ("reach", "hazard"):
-        before = known["R"]
-        for position, row in enumerate(known["S"], 1):
-            bottom = before if figure.family == "hazard" else known["R"]
-            yield _made(engine, figure, _rate(means.rates, figure, row, bottom), position)
-            before = row
-        return
-    if figure.per == "request":
-        yield _made(engine, figure, _mean(engine, figure, known, means, tally, logged))
-        return
-    try:
-        top, bottom = evaluate(figure.top, known), evaluate(figure.bottom, known)
-    except LookupError as missing:
-        yield _made(engine, figure, Rate(figure.name, None, absent=_missing(missing)))
-        return
-    yield _made(engine, figure, _rate(means.rates, figure, top, bottom))
+def _unconfirmed(engine: Engine) -> list[str]:
+    return [f"{engine.id}: {engine.unverified} (not confirmed)"] if engine.unverified else []
 
 
 def _missing(missing: LookupError) -> str:
     name = missing.args[0]
-    return f"{SYMBOLS[name]} not known" + (": p, q and u of every draft would tell" if name == "M" else "")
-
-
-def _rate(rates: Rates, figure: Figure, top: NDArray[Any], bottom: NDArray[Any]) -> Rate:
-    proportion = figure.family != "length"
-    return rates.rate(figure.name, top, bottom, proportion=proportion, absent="its denominator is 0")
-
-
-def _mean(engine: Engine, figure: Figure, known: Known, means: RequestMeans, tally: Tally, logged: bool) -> Rate:
-    """The mean over requests of a ratio, from the sums of each request."""
-    keys, columns = tally.requests.table()
-    sums: Known = {}
-    for name in REQUEST_SUMS:
-        at, values = columns.get((name, "as", ""), (keys[:0], np.empty(0, np.int64)))
-        sums[name] = np.zeros(len(keys), np.int64)
-        sums[name][np.searchsorted(keys, at)] = values
-    if not logged:
-        sums["G"] = sums["A"] + sums["R"]
-    if engine.counting.padding:
-        sums["R"], sums["D"] = sums["R"] + sums["padding R"], sums["D"] + sums["padding D"]
-    ones = np.ones(len(keys), np.int64)
-    sums |= {"n": ones, "K": known["K"]}
-    sums["G"] = sums["G"] + ones if engine.prefill_token else sums["G"]
-    try:
-        top, bottom = (evaluate(side, sums) * ones for side in (figure.top, figure.bottom))
-    except LookupError as missing:
-        return Rate(figure.name, None, absent=_missing(missing))
-    derived = Tally(tally.replicates, requests=Requests())
-    derived.requests.add(keys, {("submitted", "as", ""): (keys, bottom), ("accepted", "as", ""): (keys, top)})
-    return RequestMeans(derived, means.seed, means.level).of(figure.name, ("as", ""))
+    return f"{SYMBOLS[name]} not known" + (f": {NO_MATCHES}" if name == "M" else "")
 
 
 def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
-    """An engine's figures from the counts that another one, or itself, kept."""
-    figures = []
-    for figure in engine.figures:
-        counts = window.counts(figure.symbols, engine.prefill_token)
-        for position in range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,):
-            ratio = (
-                "the counts of single requests not known" if figure.per == "request" else figure.of(counts, position)
-            )
-            figures.append(_made(engine, figure, _plain(figure, ratio), position))
-    return EngineView(engine.id, engine.title, f"{drafter}, counts of an engine: {window.window}", figures, [])
+    """An engine's figures from the counts that another one, or itself, kept. No round can be counted otherwise than it was."""
+    figures = [
+        _made(engine, figure, _from_counts(engine, figure, window, position), position)
+        for figure in engine.figures
+        for position in (range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,))
+    ]
+    of = f"{drafter}, counts of an engine: {window.window}"
+    return EngineView(engine.id, engine.title, of, figures, _unconfirmed(engine))
+
+
+def _from_counts(engine: Engine, figure: Figure, window: Window, position: int) -> Rate:
+    """The figure, and the bounds that it has where counts follow from rounded figures: each count may be off by its half width."""
+    counts = window.counts(figure.symbols, engine.prefill_token)
+    if figure.per == "request" and window.summary.counts.get("requests") != 1:
+        return Rate(figure.name, None, absent="the counts of single requests not known")
+    rate = _plain(figure, figure.of(counts, position))
+    loose = window.widths(figure.symbols)
+    if rate.value is None or not loose:
+        return rate
+    # A ratio of sums of products is monotone in each count, so its bounds are at corners.
+    corners = [figure.of(_moved(counts, loose, signs), position) for signs in product((-1, 1), repeat=len(loose))]
+    values = [rate.value, *(float(f"{float(c.value):.12g}") for c in corners if isinstance(c, Ratio))]
+    return msgspec.structs.replace(rate, low=min(values), high=max(values), interval="rounding", source="estimated")
+
+
+def _moved(counts: Counts, loose: dict[str, int], signs: tuple[int, ...]) -> Counts:
+    changed: dict[str, Any] = {}
+    for (symbol, width), sign in zip(loose.items(), signs, strict=True):
+        if symbol == "S":
+            changed["S"] = tuple(max(number + sign * width, 0) for number in counts.S or ())
+        else:
+            changed[symbol] = max(getattr(counts, symbol) + sign * width, 0)
+    return replace(counts, **changed)
 
 
 def _plain(figure: Figure, ratio: Ratio | str) -> Rate:

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from specdiag.engines.counting import counted
+from specdiag.engines.counting import key_of as counting_key
+from specdiag.engines.definitions import Counting
 from specdiag.measure.contributions import Contributions, Held
-from specdiag.measure.shapes import add_shapes
+from specdiag.measure.shapes import shapes_of
 from specdiag.measure.tally import (
     FIRST_OF_ROUND,
     INDEPENDENT,
@@ -25,6 +28,7 @@ from specdiag.measure.tally import (
     GatedKind,
     Key,
     RoundKind,
+    ShapeKind,
     SumKind,
     Tally,
 )
@@ -47,11 +51,11 @@ def count(
     slice_of: SliceOf | None = None,
     by_ratio: Callable[[int], bool] = lambda _: True,
     held: Held | None = None,
-    shapes: bool = False,
+    countings: tuple[Counting, ...] | None = None,
 ) -> tuple[Tally, Notes]:
     """Tally of the settled rounds of this ledger, and what was wrong with their numbers. `by_ratio`: epoch → whether its verdicts are
-    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally. `shapes`: count rounds
-    as engines see them, too."""
+    those of the ratio test, so that p, q and u give them again. `held`: takes what replicates weigh, instead of the tally. `countings`: count the
+    shapes of rounds too, and of each request what these ways to count make of them."""
     tally, notes = Tally(how.replicates), ledger.notes()
     rows = ledger.settled
     if not len(rows):
@@ -66,10 +70,8 @@ def count(
         counter.bytes()
         counter.times()
         counter.per_request()
-        if shapes:
-            add_shapes(
-                ledger, rows, requests, of_row, counter.contributions, tally, _classes, (counter.slices, counter.slice)
-            )
+        if countings is not None:
+            counter.shapes(countings)
         if held is None:
             counter.contributions.into(tally)
         else:
@@ -77,6 +79,7 @@ def count(
     return tally, notes
 
 
+PER_REQUEST = ("A", "R", "D", "G")  # what is counted of each request for an engine's means over requests
 _ON_SHARED = -2
 _ROLES = {_ON_SHARED: SHARED, NONE: 0}  # flags of sums over rounds; those of one drafter alone are INDEPENDENT
 
@@ -190,6 +193,24 @@ class _Counter:
             np.where(rounds.shared[chosen], _ON_SHARED, np.where(alone == NONE, rounds.abstainer[chosen], alone)),
             requests,
         )
+
+    def shapes(self, countings: tuple[Counting, ...]) -> None:
+        """Rounds by their shape, and of each request what each of these ways to count makes of them."""
+        chosen, shapes, assumed = shapes_of(self.ledger)
+        if not len(chosen):
+            return
+        place = np.searchsorted(self.rows, self.ledger.rounds.first_row[chosen])
+        requests = self.of_row[place]
+        columns = [getattr(shapes, name) for name in ShapeKind._fields[1:-1]]
+        of_kind, kinds = _classes([self.slice[place], *columns, assumed])
+        self.add([ShapeKind(self.slices[k[0]], *k[1:]) for k in kinds], of_kind, requests)
+        per_request: dict[Column, Entries] = {}
+        for how in countings:
+            found = counted(shapes, how)
+            for name in PER_REQUEST:
+                total = np.bincount(requests, getattr(found, name), len(self.requests)).astype(np.int64)
+                per_request[name, "counting", counting_key(how)] = self.requests, total
+        self.tally.requests.add(self.requests[:0], per_request)
 
     def _round_sums(self, sums: dict[str, Ints], slices: Ints, drafters: Ints, requests: Ints) -> None:
         sums = {name: values for name, values in sums.items() if values.any()}

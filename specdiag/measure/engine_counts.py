@@ -6,6 +6,7 @@ A rate is made of the reports that have all counts which it needs: one without r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from specdiag.engines.definitions import Counts
 from specdiag.measure.tally import EngineKind
@@ -47,13 +48,20 @@ class Window:
         of prefill."""
         symbols = symbols | ({"n"} if "G" in symbols and prefill_token else set())
         sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
-        found = {symbol: sums.get((name, 0)) for symbol, name in _SYMBOLS.items()}
+        found: dict[str, Any] = {symbol: sums.get((name, 0)) for symbol, name in _SYMBOLS.items()}
         reached = tuple(sums.get(("reached", i), 0) for i in range(1, self.positions + 1))
         # A counter that only some of these reports have is no sum over them.
         found = {s: n if s in symbols else None for s, n in found.items()}
         if prefill_token and found["G"] is not None and found["n"] is not None:
             found["G"] += found["n"]
         return Counts(**found, K=_full(sums), S=reached if "S" in symbols and reached else None)
+
+    def widths(self, symbols: set[str]) -> dict[str, int]:
+        """By how much the estimated ones of these counts may be off."""
+        sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
+        logged = _NEEDED | {"G": "completion_tokens"}
+        found = {symbol: sums.get((f"{logged[symbol]}±", 0), 0) for symbol in sorted(symbols & logged.keys())}
+        return {symbol: width for symbol, width in found.items() if width}
 
     @property
     def positions(self) -> int:

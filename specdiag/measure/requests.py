@@ -19,7 +19,7 @@ REQUESTS_AT_ONCE = 512  # of the weights, which are requests × replicates: memo
 Reals = NDArray[np.float64]
 
 Whose = tuple[str, str]
-"""`("drafter", NAME)` or `("shared", "")`."""
+"""`("drafter", NAME)`, `("shared", "")` or `("counting", KEY)`."""
 
 
 class RequestMeans:
@@ -73,6 +73,18 @@ class RequestMeans:
                 top[1:] += ratio[begin:end] @ mine
                 bottom[1:] += mine.sum(axis=0)
         return sums
+
+    def of_each(self, names: tuple[str, ...], whose: Whose) -> dict[str, Ints]:
+        """Counts of every request, those that repeat too; empty where nothing of this kind was counted."""
+        return {name: self._dense(*self.columns[name, *whose]) for name in names if (name, *whose) in self.columns}
+
+    def weighed(self, values: Reals) -> Reals:
+        """The sum over all requests of one value each, for the trace and for each replicate."""
+        total = np.append(values.sum(), np.zeros(self.replicates))
+        for begin in range(0, len(self.keys) if self.replicates else 0, REQUESTS_AT_ONCE):
+            end = begin + REQUESTS_AT_ONCE
+            total[1:] += values[begin:end] @ poisson_weights(self.keys[begin:end], self.replicates, self.seed)
+        return total
 
     def _ratios(self, whose: Whose | None) -> tuple[Ints, Reals]:
         """The distinct requests that submitted a token, by number, and accepted / submitted tokens of each of them."""

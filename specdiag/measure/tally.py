@@ -72,16 +72,18 @@ class RoundKind(NamedTuple):
 
 
 class ShapeKind(NamedTuple):
-    """Rounds that are alike to an engine (see shapes.py). `own`: whether the verifier's own token is logged as output; `stop`: index into STOPS,
-    refusals aside; `matched`: -1 where it is not known."""
+    """Rounds of one shape, as an engine sees them: the columns of `engines.counting.Shapes`, and 1 where the verifier's own token is assumed."""
 
     slice: tuple[str, ...]
     drafts: int
+    length: int
     accepted: int
     kept: int
     own: int
-    stop: int
+    ended: int
     matched: int
+    padding: int
+    assumed: int
 
 
 class SumKind(NamedTuple):
@@ -114,7 +116,8 @@ class EngineKind(NamedTuple):
 
 Key = BlockKind | GatedKind | RoundKind | ShapeKind | SumKind | CountKind
 Column = tuple[str, str, str]
-"""What a request's count is of, whose (`drafter`, `shared`, or nobody's), and the drafter: apart, since a drafter may have any name."""
+"""What a request's count is of, whose (`drafter`, `shared`, an engine's `counting`, or nobody's), and the drafter, or which counting: apart, since
+a drafter may have any name."""
 
 
 Entries = tuple[Keys, Ints]

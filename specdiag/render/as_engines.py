@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from specdiag.render.bars import UNICODE, Glyphs
-from specdiag.render.figures import figure, interval
+from specdiag.render.figures import INTERVALS, count, figure, interval
 from specdiag.report import EngineFigure, EngineView, Report
 
 FAMILIES = {"length": "acceptance length", "rate": "acceptance rate", "positions": "by position"}
@@ -25,6 +25,7 @@ WHY = {
     "each request alike": "a mean over requests, so a short request weighs as much as a long one",
     "accepted drafts alone": "nothing but accepted drafts counts, against rounds or drafts",
     "of all rounds": "rounds that came so far, of all rounds: what stands before a position counts against it",
+    "of the rounds with a draft there": "rounds that came so far, of those whose block is that long",
     "of the rounds that came to the position": "of the rounds that came to the position, those that accepted it",
 }
 
@@ -70,8 +71,13 @@ def written(item: EngineFigure, glyphs: Glyphs = UNICODE) -> str:
 
 def spread(item: EngineFigure, glyphs: Glyphs = UNICODE) -> str:
     """The interval, in the same unit."""
-    if item.unit == "%" and item.rate.low is not None and item.rate.high is not None:
-        return f"{100 * item.rate.low:.1f}{glyphs.span}{100 * item.rate.high:.1f}%"
+    rate = item.rate
+    if item.unit == "%" and rate.low is not None and rate.high is not None and rate.value is not None:
+        if rate.interval == "exact_one_sided":
+            most = rate.high > rate.value
+            return f"{glyphs.at_most}{100 * rate.high:.1f}%" if most else f"{glyphs.at_least}{100 * rate.low:.1f}%"
+        mark = INTERVALS.get(rate.interval or "", ("",))[0]
+        return f"{100 * rate.low:.1f}{glyphs.span}{100 * rate.high:.1f}%{mark}"
     return interval(item.rate, glyphs)
 
 
@@ -95,6 +101,20 @@ def absent(found: list[Row]) -> Iterator[tuple[str, str]]:
         reason = row.figures[0].rate.absent
         if reason:
             yield f"{row.engine} {row.name}", reason
+
+
+def countings(views: list[EngineView]) -> list[tuple[str, list[str]]]:
+    """(how rounds are counted, which engines count so) of rounds that engines count differently."""
+    said: dict[str, list[str]] = {}
+    for view in views:
+        for sentence in view.counting:
+            said.setdefault(sentence, []).append(view.engine)
+    return [*said.items()]
+
+
+def sums(view: EngineView) -> str:
+    """What the engine counts of these rounds, by the symbols of the formulas."""
+    return ", ".join(f"{symbol} {count(number)}" for symbol, number in view.counts.items())
 
 
 def assumptions(views: list[EngineView]) -> list[str]:

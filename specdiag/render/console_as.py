@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from specdiag.render.as_engines import FAMILIES, Row, absent, assumptions, bodies, reasons, rows, spread, written
+from specdiag.render.as_engines import (
+    FAMILIES,
+    Row,
+    absent,
+    assumptions,
+    bodies,
+    countings,
+    reasons,
+    rows,
+    spread,
+    sums,
+    written,
+)
 from specdiag.render.choice import MOST_POSITIONS
 from specdiag.render.figures import ratio
 from specdiag.render.layout import Cell, Column, Face, heading, items, paragraph, table
@@ -25,6 +37,9 @@ def as_engines(report: Report, face: Face) -> Iterator[Text]:
             if found:
                 yield from _by_position(found, title, face) if family == "positions" else _table(found, title, face)
                 yield from _why(found, face)
+        for sentence, who in countings(views):
+            yield from paragraph(face, f"- {sentence}: {', '.join(who)}", hang="  ")
+        yield from items(face, [(view.engine, sums(view)) for view in views if view.counts], style="dim")
         for text in assumptions(views):
             yield from paragraph(face, f"assumed: {text}", style="dim", hang="  ")
         yield from _symbols(views, face)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specdiag.render.as_engines import FAMILIES, absent, assumptions, bodies, reasons, rows, spread, written
+from specdiag.render.as_engines import (
+    FAMILIES,
+    absent,
+    assumptions,
+    bodies,
+    countings,
+    reasons,
+    rows,
+    spread,
+    sums,
+    written,
+)
 from specdiag.render.figures import percent, ratio
 from specdiag.render.markdown_parts import SHORT, name_of, say, table
 from specdiag.render.text import markdown
@@ -36,4 +47,7 @@ def as_engines(report: Report) -> Iterator[str]:
             why = [f"- {trait}: {meaning}. In: {say('; '.join(who))}." for trait, meaning, who in reasons(found)]
             why += [f"- {say(name)}: {say(reason)}" for name, reason in absent(found)]
             yield from ["\n".join(why)] if why else []
-        yield from (f"Assumed: {text}." for text in assumptions(views))
+        said = [f"- {say(sentence)}: {', '.join(map(name_of, who))}" for sentence, who in countings(views)]
+        said += [f"- {name_of(view.engine)}: {sums(view)}" for view in views if view.counts]
+        yield from ["\n".join(said)] if said else []
+        yield from (f"Assumed: {say(text)}." for text in assumptions(views))

@@ -179,7 +179,7 @@ class Assembler:
             self.task.slice_of(blocks.branches),
             self._by_ratio,
             self.held,
-            self.task.shapes,
+            self.task.countings,
         )
         self._merge(tally)
         if flush or self.held.size > HELD_AT_MOST:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from specdiag.engines.definitions import Counting
 from specdiag.measure.count import SliceOf, count
 from specdiag.measure.tally import Tally
 from specdiag.measure.weights import Resampling
@@ -23,8 +24,8 @@ from specdiag.trace.sources import Origin, Piece
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """How to count a segment. `by_branch` and `by_trace`: keep branches and traces apart in the tally. `shapes`: count rounds as
-    engines see them, too."""
+    """How to count a segment. `by_branch` and `by_trace`: keep branches and traces apart in the tally. `countings`: count rounds by their shape, and
+    of each request what these ways to count make of them."""
 
     resampling: Resampling = field(default_factory=Resampling)
     strict: bool = False
@@ -32,7 +33,7 @@ class Task:
     rule: str = "unknown"
     by_branch: bool = False
     by_trace: bool = False
-    shapes: bool = False
+    countings: tuple[Counting, ...] | None = None
 
     def by_ratio(self, headers: list[tuple[int, Trace]]) -> Callable[[int], bool]:
         """Epoch of a segment → whether its verdicts are those of the ratio test. What stands before the first header is under the rule of
@@ -91,7 +92,7 @@ def _read(piece: Piece, task: Task) -> Shard:
         task.resampling,
         task.slice_of(blocks.branches),
         task.by_ratio(segment.headers),
-        shapes=task.shapes,
+        countings=task.countings,
     )
     segment.notes.merge(notes)
     if piece.skipped:

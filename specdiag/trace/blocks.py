@@ -1,6 +1,6 @@
 """Blocks in columns: one row a proposal, with the verdict that was joined to it.
 
-All columns of a `Blocks` have the same number of rows; `q`, `p`, `u` and `sizes` hold a run of numbers for each row. Strings are held once and
+All columns of a `Blocks` have the same number of rows; `q`, `p`, `u`, `gap` and `sizes` hold a run of numbers for each row. Strings are held once and
 rows carry codes or 64-bit keys, which are the same in every process.
 """
 
@@ -86,6 +86,7 @@ class Verdicts:
     verify_ns: Ints
     p: Ragged
     u: Ragged
+    gap: Ragged
 
 
 def _either(old: Ragged, new: Ragged, pick: Ints) -> Ragged:
@@ -122,6 +123,7 @@ class Blocks:
     q: Ragged
     p: Ragged
     u: Ragged
+    gap: Ragged
     sizes: Ragged  # byte length of each submitted token
     ids: list[str]
     parent_ids: dict[int, str]  # row -> parent, for rows with UNKNOWN_PARENT
@@ -166,8 +168,8 @@ class Blocks:
             column[row] = getattr(verdicts, name)
         pick = np.full(len(self), -1, np.int64)
         pick[row] = np.arange(len(row))
-        p, u = (_either(old, new, pick) for old, new in ((self.p, verdicts.p), (self.u, verdicts.u)))
-        return self.with_columns(p=p, u=u, **columns)
+        runs = {name: _either(getattr(self, name), getattr(verdicts, name), pick) for name in ("p", "u", "gap")}
+        return self.with_columns(**columns, **runs)
 
     def _map(self, change: Any, **replaced: Any) -> Blocks:
         return Blocks(

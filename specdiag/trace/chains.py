@@ -98,9 +98,12 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """For each block: its state, the path to it, the ancestor where its path ended (`cut`, index into the path), and who did it."""
+    """For each block: the block that it extends (`parent`, a row) and how many of its tokens (`offset`); its state, the path to it, the ancestor
+    where its path ended (`cut`, index into the path), and who did it."""
 
     root: Bools
+    parent: Ints
+    offset: Ints
     state: Ints
     path: Ints
     cut: Ints
@@ -119,14 +122,14 @@ def chains_of(blocks: Blocks, counts: Counts, group: Ints) -> Chains:
     parent[stray] = NO_PARENT
     state, path, length = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     cut, culprit = np.full(size, NONE, np.int64), np.full(size, NONE, np.int64)
-    gap = np.zeros(size, bool)
+    gap, offsets = np.zeros(size, bool), np.zeros(size, np.int64)
     own = blocks.drafter
     low, high = (
         np.full(size, FAR, np.int64),
         np.full(size, NONE, np.int64),
     )  # lowest and highest drafter among the ancestors
     paths = Paths()
-    levels = list(_levels(parent))
+    levels = list(levels_of(parent))
     reached = parent == NO_PARENT
     for rows in levels:
         reached[rows] = True
@@ -137,7 +140,7 @@ def chains_of(blocks: Blocks, counts: Counts, group: Ints) -> Chains:
         offset = blocks.start[rows] - blocks.start[above]
         fits = ((offset >= 1) & (offset <= tokens)) | ((offset == 0) & (tokens == 0))
         gap[rows] = ~fits
-        offset = np.where(fits, offset, tokens)
+        offset = offsets[rows] = np.where(fits, offset, tokens)
         alive, judged = state[above] == ALIVE, counts.valid[above] | (tokens == 0)
         passed = alive & judged & (counts.accepted[above] >= offset)
         refused = alive & judged & ~passed & (counts.judged[above] > counts.accepted[above])
@@ -157,6 +160,8 @@ def chains_of(blocks: Blocks, counts: Counts, group: Ints) -> Chains:
     after = _others_after(parent, levels, blocks)
     return Chains(
         root=parent == NO_PARENT,
+        parent=parent,
+        offset=offsets,
         state=state,
         path=path,
         cut=cut,
@@ -173,7 +178,7 @@ def chains_of(blocks: Blocks, counts: Counts, group: Ints) -> Chains:
     )
 
 
-def _levels(parent: Ints) -> Iterator[Ints]:
+def levels_of(parent: Ints) -> Iterator[Ints]:
     """Blocks at distance 1, 2, … from the head of their chain. Blocks of a circle come never: they stay heads."""
     children = np.flatnonzero(parent != NO_PARENT)
     children = children[np.argsort(parent[children], kind="stable")]

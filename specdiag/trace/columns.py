@@ -151,7 +151,7 @@ class VerdictColumns:
         self.column = {name: _Flat() for name in ("row", "judged_by", "accepted", "judged", "committed", "stop")}
         self.has_next: list[bytes] = []
         self.verify_ms = _Flat("d")
-        self.p, self.u = _Runs(), _Runs()
+        self.p, self.u, self.gap = _Runs(), _Runs(), _Runs()
 
     def add(self, fields: Fields, lines: Ints, rows: Ints) -> None:
         """Verdicts, given field by field, of the proposals in these rows."""
@@ -167,6 +167,7 @@ class VerdictColumns:
         self.verify_ms.extend_optional(fields["ms"], NAN)
         self.p.extend(fields["p"])
         self.u.extend(fields["u"])
+        self.gap.extend(fields["gap"])
 
     def finish(self, notes: Notes) -> Verdicts:
         """The verdicts, in the order in which they came."""
@@ -185,6 +186,7 @@ class VerdictColumns:
             verify_ns=_nanoseconds(self.verify_ms.array()),
             p=self.p.ragged(),
             u=self.u.ragged(),
+            gap=self.gap.ragged(),
         )
 
 
@@ -397,6 +399,7 @@ class Columns:
             q=q,
             p=none,
             u=none,
+            gap=none,
             sizes=sizes,
             ids=self.ids,
             parent_ids=parent_ids,

@@ -33,24 +33,17 @@ def figures(report: Report, engine: str) -> dict[str, EngineFigure]:
     return {f"{figure.name}[{figure.position}]": figure for figure in view.figures}
 
 
-def on_path(block: reference.Block) -> int:
-    """Accepted tokens of a block and of those that it stands behind."""
-    return sum(each.fates["accepted"] for each, _ in [*block.ancestors(), (block, 0)])
-
-
 def plainly(events: list[dict[str, Any]]) -> tuple[int, int, int, list[int]]:
     """R, A, D and the S_i of vLLM ≥ 0.9, one round after the other."""
     blocks, _ = reference.read(events)
     rounds = accepted = proposed = 0
     lengths = []
     for members in reference.by_round(blocks).values():
-        verdicts = [block.verdict for block in members if block.verdict is not None and block.judgement is not None]
-        drafts = sum(block.n for block in members)
-        if not verdicts or not drafts or any(verdict.get("stop") == "aborted" for verdict in verdicts):
+        shape = reference.shape_of(members)
+        if shape is None or not shape["drafts"]:
             continue
-        best = max(on_path(block) for block in members)
-        rounds, accepted, proposed = rounds + 1, accepted + best, proposed + drafts
-        lengths.append(best)
+        rounds, accepted, proposed = rounds + 1, accepted + shape["accepted"], proposed + shape["drafts"]
+        lengths.append(shape["accepted"])
     return rounds, accepted, proposed, [sum(n >= i for n in lengths) for i in range(1, 65)]
 
 

@@ -1,0 +1,310 @@
+"""What every engine prints for the worked example, and for the same rounds perturbed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specdiag.engines.catalogue import ENGINES
+from specdiag.report import Report
+from tests.engines.native import MASKS, WORKED, Round, figures, rate, report, request, trace, value, values, view
+
+EOS = {"accepted": 2, "committed": 1, "stop": "eos"}
+PADDING: dict[str, Any] = {"accepted": 0, "stop": "padding", "next": None}
+
+
+def of(path: Path, *rounds: Round, masks: tuple[str, ...] = ()) -> Report:
+    """The report on one request of these rounds, under every definition."""
+    return report(path / "t.jsonl", trace(request("r", rounds, masks)), *ENGINES)
+
+
+@pytest.fixture
+def worked(tmp_path: Path) -> Report:
+    """The worked example, with p, q and u of every position."""
+    return of(tmp_path, *WORKED, masks=MASKS)
+
+
+LENGTHS = {
+    ("vllm-0.8.5", "Mean acceptance length"): 1.5,
+    ("ollama", "avg_accepted"): 1.5,
+    ("transformers", "num_matches + 1"): 2.5,
+    ("vllm", "Mean acceptance length"): 2.5,
+    ("vllm", "mean_acceptance_length"): 2.5,
+    ("sglang", "accept len"): 2.5,
+    ("sglang-0.5.4", "accept len"): 2.5,
+    ("llama-cpp", "mean len"): 2.5,
+    ("trtllm", "acceptanceLength"): 2.5,
+    ("lmdeploy", "Mean acceptance length"): 2.5,
+    ("mistralrs", "len"): 2.5,
+    ("atom", "Average toks/fwd"): 2.5,
+    ("mlc", "accept_len"): 2.5,
+    ("aiperf", "spec_decode_acceptance_length"): 2.5,
+    ("speculators", "acceptance_length"): 2.5,
+    ("spec-bench", "#Mean accepted tokens"): 2.5,
+    ("eagle", "new_tokens / (idx + 1)"): 2.5,
+    ("fastdeploy", "average_accept_length"): 2.5,
+    ("sglang", "spec_accept_length"): 2.75,
+    ("specforge", "accept_length"): 2.75,
+    ("specforge-sglang", "average_acceptance_length"): 2.75,
+    ("model-optimizer", "Average_AL"): 2.2,
+    ("trtllm", "avg_decoded_tokens_per_iter"): 2.2,
+    ("trtllm-bench", "acceptance_length_percentiles"): 2.2,
+    ("trtllm-bench-1", "acceptance_length_percentiles"): 11 / 6,
+    ("fastdeploy-prefill", "average_accept_length"): 2.2,
+    ("llama-cpp-replay", "mean len"): 3.25,
+}
+RATES = {
+    ("vllm", "Draft acceptance rate"): 0.5,
+    ("vllm-v0", "Draft acceptance rate"): 8 / 12,
+    ("vllm-v0", "System efficiency"): 0.625,
+    ("sglang-0.5.4", "accept rate"): 0.625,
+    ("sglang", "accept rate"): 0.5,
+    ("sglang", "spec_accept_rate"): 0.5,
+    ("llama-cpp", "draft acceptance"): 0.5,
+    ("llama-cpp-replay", "draft acceptance"): 0.75,
+    ("trtllm", "acceptance_rate"): 0.5,
+    ("trtllm-bench", "draft_acceptance_rate_percentiles"): 0.4,
+    ("trtllm-bench-1", "draft_acceptance_rate_percentiles"): 5 / 18,
+    ("fastdeploy-prefill", "accept_ratio"): 6 / 11,
+    ("fastdeploy", "accept_ratio"): 0.6,
+    ("mlx", "from_draft"): 0.6,
+    ("exllama", "accepted"): 0.5,
+    ("lm-studio", "accepted / (accepted + rejected)"): 0.5,
+    ("ollama", "acceptance"): 0.5,
+    ("aiperf", "spec_decode_accepted_per_verified"): 0.625,
+    ("transformers", "num_matches / candidates"): 0.5,
+}
+
+
+@pytest.mark.parametrize(("engine", "name"), [*LENGTHS, *RATES])
+def test_lengths_and_rates(worked: Report, engine: str, name: str) -> None:
+    """Each engine's length and rate of the worked example, from a trace of its rounds."""
+    assert value(worked, engine, name) == pytest.approx((LENGTHS | RATES)[engine, name], abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "want"),
+    [
+        ("vllm", "Per-position acceptance rate", [0.75, 0.5, 0.25]),
+        ("llama-cpp", "acc per pos", [0.75, 0.5, 0.25]),
+        ("lmdeploy", "Per-position acceptance rate", [0.75, 0.5, 0.25]),
+        ("speculators", "acceptance_at_pos", [0.75, 0.5, 0.25]),
+        ("mlc", "accept_prob", [0.75, 0.5, 0.25]),
+        ("mlc", "accept_rate", [0.75, 0.667, 0.5]),
+        ("fastdeploy-prefill", "accept_ratio_per_head", [0.6, 0.667, 0.5]),
+        ("fastdeploy", "accept_ratio_per_head", [0.75, 0.667, 0.5]),
+        ("model-optimizer", "Conditional_Acceptance_Rate", [0.6, 0.667, 0.5]),
+        ("model-optimizer", "Joint_Acceptance_Rate", [0.6, 0.4, 0.2]),
+    ],
+)
+def test_positions(worked: Report, engine: str, name: str, want: list[float]) -> None:
+    """Each engine's rates by position, unconditional or conditional."""
+    assert values(worked, engine, name) == want
+
+
+def test_counts(worked: Report) -> None:
+    """Output tokens hold the token of prefill where the engine samples one there."""
+    assert view(worked, "vllm").counts == {"A": 6, "R": 4, "D": 12, "G": 11, "n": 1, "M": 8, "K": 3}
+    assert view(worked, "transformers").counts["G"] == 10
+
+
+def test_nothing_accepted_is_not_0_under_the_old_rule_of_sglang(tmp_path: Path) -> None:
+    """With no draft accepted, the rate of SGLang 0.5.4 is 1 / (γ + 1)."""
+    found = of(tmp_path, (3, 0), (3, 0))
+    assert value(found, "sglang-0.5.4", "accept rate") == 0.25
+    assert value(found, "sglang", "accept rate") == 0
+
+
+def test_a_padded_round(tmp_path: Path) -> None:
+    """A round of placeholders is a round to vLLM alone."""
+    found = of(tmp_path, (3, 0, PADDING), *WORKED)
+    assert view(found, "vllm").counts | {"G": 0} == {"A": 6, "R": 5, "D": 15, "G": 0, "n": 1, "K": 3}
+    assert value(found, "vllm", "Mean acceptance length") == 2.2
+    assert value(found, "vllm", "Draft acceptance rate") == 0.4
+    assert values(found, "vllm", "Per-position acceptance rate") == [0.6, 0.4, 0.2]
+    for engine in ("sglang", "llama-cpp", "exllama", "transformers"):
+        assert view(found, engine).counts["R"] == 4
+
+
+def test_a_stop_inside_the_accepted_drafts(tmp_path: Path) -> None:
+    """Where the first accepted draft of the last round ends the output, engines differ in what of the round they count."""
+    found = of(tmp_path, *WORKED[:3], (3, 2, EOS))
+    assert view(found, "vllm").counts["G"] == 9
+    assert value(found, "vllm", "Mean acceptance length") == 2.5
+    assert value(found, "vllm", "Draft acceptance rate") == 0.5
+    assert value(found, "sglang", "spec_accept_length") == 2.25
+    assert value(found, "sglang", "spec_accept_rate") == 0.5
+    assert value(found, "sglang", "accept len") == 2.5
+    assert value(found, "sglang-v1", "accept len") == 2.0
+    assert view(found, "sglang-v1").counts["A"] == 4
+    assert value(found, "llama-cpp", "draft acceptance") == 0.5
+    assert value(found, "exllama", "accepted") == pytest.approx(4 / 9, abs=1e-11)
+    assert view(found, "exllama").counts["A"] == 4
+    assert view(found, "transformers").counts["A"] == 4
+    assert view(found, "transformers").counts["D"] == 12
+    assert view(found, "mlx").counts == {"A": 5, "R": 4, "D": 12, "G": 8, "n": 1, "K": 3}
+
+
+def test_a_clipped_block(tmp_path: Path) -> None:
+    """A block cut short lowers D where drafts are counted, and not where K a round is taken."""
+    found = of(tmp_path, *WORKED[:3], (1, 1))
+    assert value(found, "vllm", "Draft acceptance rate") == 0.5
+    assert value(found, "vllm", "Mean acceptance length") == 2.25
+    assert values(found, "vllm", "Per-position acceptance rate") == [0.75, 0.25, 0.25]
+    assert value(found, "sglang", "spec_accept_rate") == pytest.approx(5 / 12, abs=1e-11)
+    assert value(found, "llama-cpp", "draft acceptance") == 0.5
+    assert value(found, "exllama", "accepted") == 0.5
+    assert values(found, "mlc", "accept_prob") == [0.75, 0.333, 0.333]
+
+
+def test_a_round_without_a_draft(tmp_path: Path) -> None:
+    """Such a round is invisible to most engines; its token is in the output all the same."""
+    found = of(tmp_path, *WORKED, (0, 0))
+    for engine in ("vllm", "llama-cpp", "exllama"):
+        assert view(found, engine).counts["R"] == 4
+    assert view(found, "vllm").counts["G"] == 12
+    for engine in ("transformers", "ollama"):
+        assert view(found, engine).counts["R"] == 5
+    assert value(found, "ollama", "avg_accepted") == 1.2
+    assert value(found, "trtllm-bench", "acceptance_length_percentiles") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "want"),
+    [
+        ("vllm", "Mean acceptance length", 2.2),
+        ("sglang", "accept len", 2.2),
+        ("aiperf", "spec_decode_token_weighted_acceptance_length", 2.2),
+        ("aiperf", "spec_decode_acceptance_length", 1.75),
+        ("sglang", "spec_accept_length", 2.6),
+        ("specforge-sglang", "average_acceptance_length", 2.375),
+        ("specforge", "accept_length", 2.6),
+    ],
+)
+def test_averaging_alone_changes_the_figure(tmp_path: Path, engine: str, name: str, want: float) -> None:
+    """Two requests, pooled or averaged, with the token of prefill or without."""
+    events = trace(request("r", WORKED), request("s", [(3, 0)]))
+    assert value(report(tmp_path / "t.jsonl", events, engine), engine, name) == want
+
+
+def test_matches_at_any_position_need_their_evidence(tmp_path: Path) -> None:
+    """Without p, q and u behind a refusal, V0's rate is absent, with the reason."""
+    found = rate(of(tmp_path, *WORKED), "vllm-v0", "Draft acceptance rate")
+    assert found.value is None
+    assert found.absent is not None
+    assert "p, q and u" in found.absent
+
+
+def test_a_gap_tells_matches_of_greedy_verification(tmp_path: Path) -> None:
+    """A draft without a gap to the verifier's best token is a match, wherever it stands."""
+    rounds = [
+        (size, accepted, {"gap": [0.0 if mark == "1" else 1.5 for mark in mask]})
+        for (size, accepted), mask in zip(WORKED, MASKS, strict=True)
+    ]
+    assert value(of(tmp_path, *rounds), "vllm-v0", "Draft acceptance rate") == pytest.approx(8 / 12, abs=1e-11)
+
+
+def test_what_could_not_be_confirmed_is_marked(worked: Report) -> None:
+    """The definitions that rest on a guess say so."""
+    marked = {each.engine for each in worked.engines if any("(not confirmed)" in text for text in each.assumes)}
+    assert marked == {"fastdeploy", "fastdeploy-prefill", "trtllm-bench", "trtllm-bench-1"}
+
+
+def test_a_token_that_is_not_logged_is_assumed(tmp_path: Path) -> None:
+    """Where `next` is not logged, each judged round is taken to have one token of the verifier's own, and the view says how many."""
+    rounds = [(size, accepted, {"next": None}) for size, accepted in WORKED]
+    found = view(of(tmp_path, *rounds), "vllm")
+    assert found.counts["G"] == 11
+    assert found.assumes == [
+        "in 4 of the rounds no token of the verifier's own is logged, and one is taken to have been there"
+    ]
+
+
+def test_how_an_engine_counts_is_said_where_it_makes_a_difference(tmp_path: Path, worked: Report) -> None:
+    """A view names what its engine counts otherwise, of what the rounds hold, and nothing else."""
+    assert all(not each.counting for each in worked.engines)
+    found = of(tmp_path, (3, 0, PADDING), *WORKED[:3], (3, 2, EOS), (0, 0))
+    assert view(found, "vllm").counting == [
+        "where the output ends inside the accepted drafts, all of them count",
+        "rounds of placeholders count as rounds that accepted nothing",
+        "rounds without a draft are in no counter",
+    ]
+    assert view(found, "vllm-v0").counting[-1] == "every block counts as a full one"
+
+
+CHAIN: list[dict[str, Any]] = [
+    {"id": "a", "drafter": "one", "parent": None, "start": 0, "tokens": [1, 2]},
+    {"id": "b", "drafter": "two", "parent": "a", "start": 2, "tokens": [3, 4, 5]},
+]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "accepted", "want"),
+    [
+        (CHAIN, (2, 1), {"A": 3, "R": 1, "D": 5, "G": 5, "n": 1, "K": 5}),
+        (CHAIN, (1, 0), {"A": 1, "R": 1, "D": 5, "G": 3, "n": 1, "K": 5}),
+        ([CHAIN[0], CHAIN[1] | {"parent": None, "start": 0}], (1, 2), {"A": 2, "R": 1, "D": 5, "G": 4, "n": 1, "K": 5}),
+        ([CHAIN[0], CHAIN[1] | {"start": 1}], (2, 3), {"A": 4, "R": 1, "D": 5, "G": 6, "n": 1, "K": 5}),
+    ],
+    ids=["chain", "cut chain", "siblings", "from the middle"],
+)
+def test_a_chain_or_tree_is_one_round(
+    tmp_path: Path, blocks: list[dict[str, Any]], accepted: tuple[int, ...], want: dict[str, int]
+) -> None:
+    """To an engine the blocks of a chain are one draft; of a tree every node is proposed, and one path is accepted."""
+    where = {"request": "r", "round": 0}
+    events = trace([{"type": "proposal", **where, **block} for block in blocks])
+    for block, number in zip(blocks, accepted, strict=True):
+        verdict = {"type": "verdict", "proposal": block["id"], **where, "accepted": number}
+        events.append(verdict | {"next": {"token": 9, "kind": "correction"}})
+    counts = view(report(tmp_path / "t.jsonl", events, "vllm"), "vllm").counts
+    assert {name: n for name, n in counts.items() if name != "M"} == want
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_any_number_of_processes_gives_the_same_views(tmp_path: Path, jobs: int) -> None:
+    """The views of a trace that is read in parts are those of the whole, intervals included."""
+    events = trace(*(request(f"r{i}", [*WORKED, (3, i % 4), (0, 0)]) for i in range(40)))
+    whole = report(tmp_path / "t.jsonl", events, *ENGINES, replicates=50)
+    assert report(tmp_path / "t.jsonl", events, *ENGINES, replicates=50, jobs=jobs).engines == whole.engines
+    assert rate(whole, "vllm", "Mean acceptance length").interval == "poisson_bootstrap"
+    assert rate(whole, "specforge-sglang", "average_acceptance_length").interval == "poisson_bootstrap"
+
+
+def test_every_figure_is_described(worked: Report) -> None:
+    """Every engine has a title, and every figure a place where it is printed and a formula."""
+    for engine in ENGINES.values():
+        assert engine.title
+        for each in engine.figures:
+            assert each.where, (engine.id, each.name)
+            assert figures(worked, engine.id, each.name)[0].formula
+
+
+def counts(path: Path, *engines: str, **fields: Any) -> list[Any]:
+    """The views of one tally of an engine."""
+    tally = {"type": "tally", "drafter": "draft", "window": "interval", **fields}
+    return list(report(path / "t.jsonl", [*trace(), tally], *engines).engines)
+
+
+def test_counts_of_an_engine_give_the_figures_of_another(tmp_path: Path) -> None:
+    """Where a log has only counts, another engine's figures come from them, as far as they carry."""
+    fields = {"accepted": 6, "rounds": 4, "proposed": 12, "completion_tokens": 11, "requests": 2, "definitions": "vllm"}
+    sglang, mlx, v0 = counts(tmp_path, "sglang", "mlx", "vllm-v0", **fields)
+    assert sglang.of == "draft, counts of an engine: interval"
+    found = {figure.name: figure.rate.value for figure in sglang.figures}
+    assert found == {"accept len": 2.5, "accept rate": None, "spec_accept_length": 2.75, "spec_accept_rate": None}
+    [share] = [figure.rate for figure in mlx.figures]
+    assert (share.numerator, share.denominator) == (6, 9), "without the two tokens of prefill"
+    assert [figure.rate.value for figure in v0.figures] == [None, None]
+
+
+def test_counts_that_follow_from_rounded_figures_have_bounds(tmp_path: Path) -> None:
+    """A figure made of an estimated count is estimated, between what the count may be."""
+    [view] = counts(tmp_path, "vllm", accepted=6, rounds=4, proposed=12, estimated={"rounds": 1})
+    found = {figure.name: figure.rate for figure in view.figures}
+    length, rate = found["Mean acceptance length"], found["Draft acceptance rate"]
+    assert (length.value, length.low, length.high) == (2.5, 2.2, 3.0)
+    assert (length.interval, length.source) == ("rounding", "estimated")
+    assert (rate.value, rate.interval, rate.source) == (0.5, None, "recorded")
