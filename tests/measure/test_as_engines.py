@@ -1,29 +1,15 @@
-"""`--as`: rounds as engines see them, against a plain count, and in every way in which a trace may be read."""
+"""`--as` in every way in which a trace may be read; what it counts is held against tests/reference.py in tests/test_against_reference.py."""
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from specdiag.analysis import analyze
 from specdiag.report import EngineFigure, Report
 from specdiag.summary import Options
-from specdiag.trace import sources
-from tests import build, reference
+from tests import build
 from tests.conftest import TRACES
-from tests.strategies import odd_traces, traces
 
-RELAXED = settings(  # without shrinking: a trace of a few rounds is small enough to look at, and to make one smaller takes minutes
-    deadline=None,
-    max_examples=60,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 CHAIN = str(TRACES / "smollm2_chain.jsonl.gz")
 
 
@@ -31,42 +17,6 @@ def figures(report: Report, engine: str) -> dict[str, EngineFigure]:
     """The figures of one engine, of all rounds, by name and position."""
     [view] = [view for view in report.engines if view.engine == engine and view.of == "all rounds"]
     return {f"{figure.name}[{figure.position}]": figure for figure in view.figures}
-
-
-def plainly(events: list[dict[str, Any]]) -> tuple[int, int, int, list[int]]:
-    """R, A, D and the S_i of vLLM ≥ 0.9, one round after the other."""
-    blocks, _ = reference.read(events)
-    rounds = accepted = proposed = 0
-    lengths = []
-    for members in reference.by_round(blocks).values():
-        shape = reference.shape_of(members)
-        if shape is None or not shape["drafts"]:
-            continue
-        rounds, accepted, proposed = rounds + 1, accepted + shape["accepted"], proposed + shape["drafts"]
-        lengths.append(shape["accepted"])
-    return rounds, accepted, proposed, [sum(n >= i for n in lengths) for i in range(1, 65)]
-
-
-@RELAXED
-@given(st.one_of(traces(), odd_traces()), st.sampled_from([300, 1 << 20]))
-def test_rounds_are_counted_as_a_plain_loop_counts_them(events: list[dict[str, Any]], segment: int) -> None:
-    """A, R, D and rounds by accepted drafts, of chains, trees, and whatever stands in an odd trace, however it is cut."""
-    rounds, accepted, proposed, reached = plainly(events)
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "SEGMENT", segment)
-        path = Path(folder) / "t.jsonl"
-        path.write_text(build.lines(events))
-        report = analyze(str(path), Options(replicates=0, engines=("vllm",)))
-    if not rounds:
-        assert not [v for v in report.engines if v.of == "all rounds" and any(f.rate.value for f in v.figures)]
-        return
-    found = figures(report, "vllm")
-    rate, length = found["Draft acceptance rate[0]"].rate, found["Mean acceptance length[0]"].rate
-    assert (rate.numerator, rate.denominator) == (accepted, proposed)
-    assert (length.numerator, length.denominator) == (accepted + rounds, rounds)
-    positions = [f.rate.numerator for name, f in found.items() if name.startswith("Per-position")]
-    assert positions == reached[: len(positions)]
-    assert not any(reached[len(positions) :])
 
 
 def test_the_same_for_any_number_of_processes_and_with_slices() -> None:
