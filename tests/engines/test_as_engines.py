@@ -1,4 +1,4 @@
-"""What every engine prints for the worked example, and for the same rounds perturbed."""
+"""What engines make of chains, trees, gaps, counts and estimates; the worked example itself is in test_worked_example.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from specdiag.engines.catalogue import ENGINES
 from specdiag.report import Report
-from tests.engines.native import MASKS, WORKED, Round, figures, rate, report, request, trace, value, values, view
+from tests.engines.native import MASKS, WORKED, Round, report, request, trace, value, values, view
 
 EOS = {"accepted": 2, "committed": 1, "stop": "eos"}
 PADDING: dict[str, Any] = {"accepted": 0, "stop": "padding", "next": None}
@@ -78,32 +78,6 @@ RATES = {
 }
 
 
-@pytest.mark.parametrize(("engine", "name"), [*LENGTHS, *RATES])
-def test_lengths_and_rates(worked: Report, engine: str, name: str) -> None:
-    """Each engine's length and rate of the worked example, from a trace of its rounds."""
-    assert value(worked, engine, name) == pytest.approx((LENGTHS | RATES)[engine, name], abs=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("engine", "name", "want"),
-    [
-        ("vllm", "Per-position acceptance rate", [0.75, 0.5, 0.25]),
-        ("llama-cpp", "acc per pos", [0.75, 0.5, 0.25]),
-        ("lmdeploy", "Per-position acceptance rate", [0.75, 0.5, 0.25]),
-        ("speculators", "acceptance_at_pos", [0.75, 0.5, 0.25]),
-        ("mlc", "accept_prob", [0.75, 0.5, 0.25]),
-        ("mlc", "accept_rate", [0.75, 0.667, 0.5]),
-        ("fastdeploy-prefill", "accept_ratio_per_head", [0.6, 0.667, 0.5]),
-        ("fastdeploy", "accept_ratio_per_head", [0.75, 0.667, 0.5]),
-        ("model-optimizer", "Conditional_Acceptance_Rate", [0.6, 0.667, 0.5]),
-        ("model-optimizer", "Joint_Acceptance_Rate", [0.6, 0.4, 0.2]),
-    ],
-)
-def test_positions(worked: Report, engine: str, name: str, want: list[float]) -> None:
-    """Each engine's rates by position, unconditional or conditional."""
-    assert values(worked, engine, name) == want
-
-
 def test_counts(worked: Report) -> None:
     """Output tokens hold the token of prefill where the engine samples one there."""
     assert view(worked, "vllm").counts == {"A": 6, "R": 4, "D": 12, "G": 11, "n": 1, "M": 8, "K": 3}
@@ -147,18 +121,6 @@ def test_a_stop_inside_the_accepted_drafts(tmp_path: Path) -> None:
     assert view(found, "mlx").counts == {"A": 5, "R": 4, "D": 12, "G": 8, "n": 1, "K": 3}
 
 
-def test_a_clipped_block(tmp_path: Path) -> None:
-    """A block cut short lowers D where drafts are counted, and not where K a round is taken."""
-    found = of(tmp_path, *WORKED[:3], (1, 1))
-    assert value(found, "vllm", "Draft acceptance rate") == 0.5
-    assert value(found, "vllm", "Mean acceptance length") == 2.25
-    assert values(found, "vllm", "Per-position acceptance rate") == [0.75, 0.25, 0.25]
-    assert value(found, "sglang", "spec_accept_rate") == pytest.approx(5 / 12, abs=1e-11)
-    assert value(found, "llama-cpp", "draft acceptance") == 0.5
-    assert value(found, "exllama", "accepted") == 0.5
-    assert values(found, "mlc", "accept_prob") == [0.75, 0.333, 0.333]
-
-
 def test_a_round_without_a_draft(tmp_path: Path) -> None:
     """Such a round is invisible to most engines; its token is in the output all the same."""
     found = of(tmp_path, *WORKED, (0, 0))
@@ -169,32 +131,6 @@ def test_a_round_without_a_draft(tmp_path: Path) -> None:
         assert view(found, engine).counts["R"] == 5
     assert value(found, "ollama", "avg_accepted") == 1.2
     assert value(found, "trtllm-bench", "acceptance_length_percentiles") == 2.0
-
-
-@pytest.mark.parametrize(
-    ("engine", "name", "want"),
-    [
-        ("vllm", "Mean acceptance length", 2.2),
-        ("sglang", "accept len", 2.2),
-        ("aiperf", "spec_decode_token_weighted_acceptance_length", 2.2),
-        ("aiperf", "spec_decode_acceptance_length", 1.75),
-        ("sglang", "spec_accept_length", 2.6),
-        ("specforge-sglang", "average_acceptance_length", 2.375),
-        ("specforge", "accept_length", 2.6),
-    ],
-)
-def test_averaging_alone_changes_the_figure(tmp_path: Path, engine: str, name: str, want: float) -> None:
-    """Two requests, pooled or averaged, with the token of prefill or without."""
-    events = trace(request("r", WORKED), request("s", [(3, 0)]))
-    assert value(report(tmp_path / "t.jsonl", events, engine), engine, name) == want
-
-
-def test_matches_at_any_position_need_their_evidence(tmp_path: Path) -> None:
-    """Without p, q and u behind a refusal, V0's rate is absent, with the reason."""
-    found = rate(of(tmp_path, *WORKED), "vllm-v0", "Draft acceptance rate")
-    assert found.value is None
-    assert found.absent is not None
-    assert "p, q and u" in found.absent
 
 
 def test_a_gap_tells_matches_of_greedy_verification(tmp_path: Path) -> None:
@@ -261,25 +197,6 @@ def test_a_chain_or_tree_is_one_round(
         events.append(verdict | {"next": {"token": 9, "kind": "correction"}})
     counts = view(report(tmp_path / "t.jsonl", events, "vllm"), "vllm").counts
     assert {name: n for name, n in counts.items() if name != "M"} == want
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_any_number_of_processes_gives_the_same_views(tmp_path: Path, jobs: int) -> None:
-    """The views of a trace that is read in parts are those of the whole, intervals included."""
-    events = trace(*(request(f"r{i}", [*WORKED, (3, i % 4), (0, 0)]) for i in range(40)))
-    whole = report(tmp_path / "t.jsonl", events, *ENGINES, replicates=50)
-    assert report(tmp_path / "t.jsonl", events, *ENGINES, replicates=50, jobs=jobs).engines == whole.engines
-    assert rate(whole, "vllm", "Mean acceptance length").interval == "poisson_bootstrap"
-    assert rate(whole, "specforge-sglang", "average_acceptance_length").interval == "poisson_bootstrap"
-
-
-def test_every_figure_is_described(worked: Report) -> None:
-    """Every engine has a title, and every figure a place where it is printed and a formula."""
-    for engine in ENGINES.values():
-        assert engine.title
-        for each in engine.figures:
-            assert each.where, (engine.id, each.name)
-            assert figures(worked, engine.id, each.name)[0].formula
 
 
 def counts(path: Path, *engines: str, **fields: Any) -> list[Any]:
