@@ -26,58 +26,6 @@ def worked(tmp_path: Path) -> Report:
     return of(tmp_path, *WORKED, masks=MASKS)
 
 
-LENGTHS = {
-    ("vllm-0.8.5", "Mean acceptance length"): 1.5,
-    ("ollama", "avg_accepted"): 1.5,
-    ("transformers", "num_matches + 1"): 2.5,
-    ("vllm", "Mean acceptance length"): 2.5,
-    ("vllm", "mean_acceptance_length"): 2.5,
-    ("sglang", "accept len"): 2.5,
-    ("sglang-0.5.4", "accept len"): 2.5,
-    ("llama-cpp", "mean len"): 2.5,
-    ("trtllm", "acceptanceLength"): 2.5,
-    ("lmdeploy", "Mean acceptance length"): 2.5,
-    ("mistralrs", "len"): 2.5,
-    ("atom", "Average toks/fwd"): 2.5,
-    ("mlc", "accept_len"): 2.5,
-    ("aiperf", "spec_decode_acceptance_length"): 2.5,
-    ("speculators", "acceptance_length"): 2.5,
-    ("spec-bench", "#Mean accepted tokens"): 2.5,
-    ("eagle", "new_tokens / (idx + 1)"): 2.5,
-    ("fastdeploy", "average_accept_length"): 2.5,
-    ("sglang", "spec_accept_length"): 2.75,
-    ("specforge", "accept_length"): 2.75,
-    ("specforge-sglang", "average_acceptance_length"): 2.75,
-    ("model-optimizer", "Average_AL"): 2.2,
-    ("trtllm", "avg_decoded_tokens_per_iter"): 2.2,
-    ("trtllm-bench", "acceptance_length_percentiles"): 2.2,
-    ("trtllm-bench-1", "acceptance_length_percentiles"): 11 / 6,
-    ("fastdeploy-prefill", "average_accept_length"): 2.2,
-    ("llama-cpp-replay", "mean len"): 3.25,
-}
-RATES = {
-    ("vllm", "Draft acceptance rate"): 0.5,
-    ("vllm-v0", "Draft acceptance rate"): 8 / 12,
-    ("vllm-v0", "System efficiency"): 0.625,
-    ("sglang-0.5.4", "accept rate"): 0.625,
-    ("sglang", "accept rate"): 0.5,
-    ("sglang", "spec_accept_rate"): 0.5,
-    ("llama-cpp", "draft acceptance"): 0.5,
-    ("llama-cpp-replay", "draft acceptance"): 0.75,
-    ("trtllm", "acceptance_rate"): 0.5,
-    ("trtllm-bench", "draft_acceptance_rate_percentiles"): 0.4,
-    ("trtllm-bench-1", "draft_acceptance_rate_percentiles"): 5 / 18,
-    ("fastdeploy-prefill", "accept_ratio"): 6 / 11,
-    ("fastdeploy", "accept_ratio"): 0.6,
-    ("mlx", "from_draft"): 0.6,
-    ("exllama", "accepted"): 0.5,
-    ("lm-studio", "accepted / (accepted + rejected)"): 0.5,
-    ("ollama", "acceptance"): 0.5,
-    ("aiperf", "spec_decode_accepted_per_verified"): 0.625,
-    ("transformers", "num_matches / candidates"): 0.5,
-}
-
-
 def test_counts(worked: Report) -> None:
     """Output tokens hold the token of prefill where the engine samples one there."""
     assert view(worked, "vllm").counts == {"A": 6, "R": 4, "D": 12, "G": 11, "n": 1, "M": 8, "K": 3}
