@@ -24,6 +24,7 @@ SMALL = 1 << 20  # inputs up to this size are searched for markers that were wra
 MAX_DOCUMENT = 128 << 20  # of a JSON value that is not on one line: it is held whole
 
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_BREAK = rb"\s*(?:\n[ \t>|]*)?"  # what a paste may have put between two characters, or lost
 _STREAMED = b"data:"  # of server-sent events
 
 
@@ -79,7 +80,7 @@ class Source:
     def sightings(self, *markers: str) -> Iterator[Sighting]:
         """Every place where one of these markers stands, in order."""
         wanted = [marker.encode() for marker in markers]
-        loose = re.compile(b"|".join(b"(%s)" % rb"\s*".join(map(_one, m.replace(b" ", b""))) for m in wanted))
+        loose = re.compile(b"|".join(b"(%s)" % _BREAK.join(map(_one, m.replace(b" ", b""))) for m in wanted))
         for start, data, small in self.chunks():
             hits = _loosely(data, loose) if small else _exactly(data, wanted)
             lines, counted = start, 0

@@ -39,7 +39,9 @@ def test_colours_and_carriage_returns_go() -> None:
     assert plain(b"\x1b[36m(pid=1)\x1b[0m A\x1b[1m: \x1b]8;;http://x\x07 5\r\n") == b"(pid=1) A:  5\n"
 
 
-@pytest.mark.parametrize("text", [b"Mean accep\ntance: 5", b"Meanacceptance: 5", b"Mean\n  acceptance: 5"])
+@pytest.mark.parametrize(
+    "text", [b"Mean accep\ntance: 5", b"Meanacceptance: 5", b"Mean\n  acceptance: 5", b"Mean acc\n> eptance: 5"]
+)
 def test_a_marker_may_be_wrapped_or_lose_its_spaces_in_a_small_input(text: bytes) -> None:
     """Of a paste the marker itself is found, too."""
     assert [item[3] for item in seen(of(text), "Mean acceptance:")] == [" 5"]
