@@ -36,7 +36,7 @@ class Printed(NamedTuple):
         return off <= slack.numerator * abs(ratio.denominator) * value.denominator
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(1024)
 def parsed(text: str) -> Printed | None:
     """A number as printed, a percentage as a fraction; None for what is none (nan)."""
     found = _NUMBER.fullmatch(text.strip())
