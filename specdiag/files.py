@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from specdiag.errors import MissingExtra
+from specdiag.errors import InputError, MissingExtra, shown
 
 LEVEL = 6  # of gzip, where a program waits for it
 
@@ -39,17 +39,25 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
 
 
 def written(path: Path, runs: Iterable[bytes]) -> None:
-    """Write to a file, all of it or nothing, compressed where its name ends in `.gz` or `.zst`; a pipe or a device gets it plain."""
+    """Write to a file, all of it or nothing, compressed where its name ends in `.gz` or `.zst`; a pipe or a device gets it plain. InputError
+    where it cannot be written."""
     kind = Path(os.path.realpath(path)).suffix if not path.exists() or path.is_file() else ""
-    with whole(path) as file:
-        if kind == ".gz":
-            with gzipped(file, LEVEL) as packed:
-                packed.writelines(runs)
-        elif kind == ".zst":
-            with zstd("writing").ZstdFile(file, "w") as packed:
-                packed.writelines(runs)
-        else:
-            file.writelines(runs)
+    try:
+        with whole(path) as file:
+            if kind == ".gz":
+                with gzipped(file, LEVEL) as packed:
+                    packed.writelines(runs)
+            elif kind == ".zst":
+                with zstd("writing").ZstdFile(file, "w") as packed:
+                    packed.writelines(runs)
+            else:
+                file.writelines(runs)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(
+            f"{shown(str(path))}: {error.strerror or error}", "Choose a place that exists and can be written to."
+        ) from error
 
 
 def gzipped(file: IO[bytes], level: int = 9) -> IO[bytes]:

@@ -10,7 +10,7 @@ from specdiag.errors import UsageError, shown
 from specdiag.files import written
 from specdiag.importers.registry import importers, opened
 from specdiag.render.figures import counted
-from specdiag.render.text import inert
+from specdiag.render.text import inert, json_lines
 from specdiag.report import NATIVE
 from specdiag.trace.notes import CATALOGUE, Notes
 from specdiag.trace.sources import STDIN, Piece, expand
@@ -32,7 +32,7 @@ def run(
     runs = (data for name in names for data in _of(name, source, drafter, said))
     if output is None:
         for data in runs:
-            terminal.write(data.decode(), None)
+            terminal.write(json_lines(data.decode()), None)
     else:
         written(output, runs)
     if not quiet:

@@ -60,6 +60,8 @@ def opened(name: str, given: str | None = None, drafter: str | None = None) -> t
             f"{shown(name)}: may be {' or '.join(importer.name for importer in found)}",
             f"Say which it is: --from {found[0].name}, for instance.",
         )
+    if given is not None and not (looked_at and looked_at[0].head(1)):
+        raise InputError(f"{shown(name)}: empty", "Nothing was written to it.")
     if given is not None:
         known = ", ".join(importer.name for importer in candidates)
         raise InputError(

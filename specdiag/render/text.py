@@ -65,6 +65,18 @@ def inert(text: str, *, ascii: bool = False) -> str:
     return "".join(_seen(text, ascii))
 
 
+def json_lines(text: str) -> str:
+    """Lines of JSON that say the same, with nothing in their strings that a terminal acts on."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(_in_json(char) if char > "~" and hidden(char) else char for char in text)
+
+
+def _in_json(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
 @lru_cache(maxsize=4096)
 def _cell(char: str) -> int:
     if category(char) in ("Mn", "Me"):

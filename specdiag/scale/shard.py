@@ -12,7 +12,7 @@ from specdiag.engines.definitions import Counting
 from specdiag.measure.count import SliceOf, count
 from specdiag.measure.tally import Tally
 from specdiag.measure.weights import Resampling
-from specdiag.trace.blocks import Blocks
+from specdiag.trace.blocks import Blocks, key_of
 from specdiag.trace.codec import Codec
 from specdiag.trace.columns import Orphan
 from specdiag.trace.events import Consensus, Effect, TallyEvent, Trace
@@ -111,7 +111,7 @@ def _read(piece: Piece, task: Task) -> Shard:
         notes=segment.notes,
         lines=piece.origin.lines if piece.origin else segment.lines + piece.skipped,
         size=piece.origin.size if piece.origin else segment.size,
-        digest=_digest(blocks),
+        digest=_digest(blocks, segment.tallies),
         unreadable=segment.unreadable,
         trouble=list(piece.notes),
     )
@@ -142,14 +142,22 @@ def is_ratio_test(rule: str) -> bool:
     return rule in ("rejection", "unknown")
 
 
-def _digest(blocks: Blocks) -> tuple[int, int]:
-    """Of what the blocks say, whatever logged them and when; and their number."""
+def _digest(blocks: Blocks, tallies: list[tuple[int, int, TallyEvent]]) -> tuple[int, int]:
+    """Of what the blocks and counts say, whatever logged them and when; and their number."""
     mixed = blocks.request ^ blocks.branch
+    counted = [_key_of_counts(event) for _, _, event in tallies]
     with np.errstate(over="ignore"):
         for column in (blocks.round, blocks.start, blocks.size, blocks.accepted):
             mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
             mixed ^= mixed >> np.uint64(29)
-        return int(mixed.sum()) if len(blocks) else 0, len(blocks)
+        total = int(mixed.sum()) if len(blocks) else 0
+    return (total + sum(counted)) % (1 << 64), len(blocks) + len(counted)
+
+
+def _key_of_counts(event: TallyEvent) -> int:
+    said = (event.drafter, event.window, event.request, event.source, event.reached, event.printed)
+    numbers = (event.rounds, event.proposed, event.accepted, event.completion_tokens)
+    return key_of(repr((said, numbers)))
 
 
 def no_blocks() -> Blocks:

@@ -151,3 +151,29 @@ def test_every_format_is_listed() -> None:
     done = run("convert", "--formats")
     assert done.code == 0
     assert "exllama/tabby-log" in done.out
+
+
+def test_a_place_that_cannot_be_written_to_is_named(log: Path, tmp_path: Path) -> None:
+    """The error names the file that was asked for, and leaves nothing."""
+    done = run("convert", str(log), "-o", str(tmp_path / "missing" / "t.jsonl"))
+    assert done.code == 2
+    assert f"{tmp_path / 'missing' / 't.jsonl'}: No such file or directory" in done.err
+
+
+def test_names_from_a_log_do_nothing_to_a_terminal(tmp_path: Path) -> None:
+    """What a terminal acts on is escaped in the trace on standard output, which says the same."""
+    path = tmp_path / "stats.jsonl"
+    counts = {"totalDraftTokensCount": 2, "acceptedDraftTokensCount": 1, "rejectedDraftTokensCount": 1}
+    path.write_text(json.dumps({"usedDraftModelKey": "a\u202eb\U000e0041c", **counts}, ensure_ascii=False))
+    done = run("convert", str(path))
+    assert not ACTS.search(done.out)
+    assert events(done.out)[1]["drafter"] == "a\u202eb\U000e0041c"
+
+
+def test_one_log_under_two_names_is_noted(log: Path, tmp_path: Path) -> None:
+    """Counts that are the same twice are the same evidence, and both are counted."""
+    other = tmp_path / "copy.log"
+    other.write_text(LOG)
+    assert "same_evidence" in analyze(str(log), str(other)).notes
+    other.write_text(LOG.replace("6 / 12 tokens accepted (50.00%)", "3 / 12 tokens accepted (25.00%)"))
+    assert "same_evidence" not in analyze(str(log), str(other)).notes
