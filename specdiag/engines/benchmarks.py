@@ -73,7 +73,7 @@ ENGINES = (
             ),
             Figure("Conditional_Acceptance_Rate", "hazard", bottom="R + n", where="the same"),
         ),
-        counting=Counting(draftless=True),
+        counting=Counting(draftless=True, stop="less_one"),  # it has the tokens of each chunk
     ),
     Engine(
         "model-optimizer-trimmed",

@@ -41,7 +41,7 @@ class Shapes:
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What rounds count as: per row, A accepted, R 1 or 0, D proposed, G output tokens, M matches (UNKNOWN where they are not known), F 1 where
-    everything was accepted."""
+    everything was accepted, P 1 where the verifier passed over it."""
 
     A: Ints
     R: Ints
@@ -49,10 +49,11 @@ class Counted:
     G: Ints
     M: Ints
     F: Ints
+    P: Ints
 
 
-def counted(shapes: Shapes, how: Counting, full: int = 0) -> Counted:
-    """What these rounds count as. `full`: the drafts of a full block, for engines that take every block to be one."""
+def counted(shapes: Shapes, how: Counting) -> Counted:
+    """What these rounds count as."""
     drafted = shapes.drafts > 0
     seen = np.where(shapes.padding > 0, drafted & how.padding, drafted | how.draftless)
     ended = shapes.ended > 0
@@ -64,8 +65,6 @@ def counted(shapes: Shapes, how: Counting, full: int = 0) -> Counted:
         accepted = np.where(ended, before_last, accepted)
     elif how.stop == "exllama":
         accepted, drafts = np.where(ended, before_last, accepted), np.where(ended, before_last, drafts)
-    if how.full_blocks:
-        drafts = np.full(len(shapes), full, np.int64)
     return Counted(
         A=np.where(seen, accepted, 0),
         R=seen.astype(np.int64),
@@ -73,6 +72,7 @@ def counted(shapes: Shapes, how: Counting, full: int = 0) -> Counted:
         G=shapes.kept + shapes.own,
         M=np.where(seen, shapes.matched, 0),
         F=(seen & (shapes.accepted == shapes.length)).astype(np.int64),
+        P=(seen | (~drafted & (shapes.padding == 0))).astype(np.int64),
     )
 
 

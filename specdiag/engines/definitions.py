@@ -1,8 +1,8 @@
 """What a figure of an engine is: a ratio of sums of counts, under the name that the engine gives it.
 
 Symbols: A accepted drafts; R verify rounds with at least one draft; D proposed drafts; G output tokens as the engine counts them; K drafts of a full
-block; n requests; M drafts that the verifier would have drawn, wherever they stand; F rounds accepted in full; S_i rounds that accepted at least i
-drafts; N_i rounds with at least i drafts.
+block; n requests; P passes of the verifier: rounds with or without a draft, and one of prefill for each request; M drafts that the verifier would
+have drawn, wherever they stand; F rounds accepted in full; S_i rounds that accepted at least i drafts; N_i rounds with at least i drafts.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ SYMBOLS = {
     "G": "output tokens",
     "K": "the length of a full block",
     "n": "the number of requests",
+    "P": "passes of the verifier",
     "M": "matches behind a refusal",
     "F": "rounds accepted in full",
     "S": "rounds by accepted tokens",
-    "N": "rounds by drafts",
+    "N": "rounds by their number of drafts",
 }
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -48,6 +49,7 @@ class Counts:
     G: int | None = None
     K: int | None = None
     n: int | None = None
+    P: int | None = None
     M: int | None = None
     F: int | None = None
     S: tuple[int, ...] | None = None
@@ -98,7 +100,7 @@ class Figure:
     def symbols(self) -> set[str]:
         """The counts that it is made of."""
         found = self.symbols_of(self.top) | self.symbols_of(self.bottom)
-        return found if self.family in ("length", "rate") else (found - {"N"}) | {"R", "S"}
+        return found if self.family in ("length", "rate") else found | {"R", "S"}
 
     @staticmethod
     def symbols_of(formula: str) -> set[str]:
@@ -124,11 +126,12 @@ class Figure:
             return [said_of, *(["prefill as a round"] if "n" in self.symbols_of(self.bottom) else [])]
         top, bottom = self.symbols_of(self.top), self.symbols_of(self.bottom)
         # What one more round that is accepted in full, or one more request, adds to the counts. A replayed round (R - F) brings no token of its own.
-        own, first = {"R": 1, "F": 1, "G": 1}, {"n": 1, "G": int(prefill_token)}
+        own, first = {"R": 1, "F": 1, "G": 1, "P": 1}, {"n": 1, "G": int(prefill_token), "P": 1}
         said = {
             "the verifier's own token": _moves(self.top, own) > 0,
             "the token of prefill": _moves(self.top, first) > 0,
-            "prefill as a round": _moves(self.bottom, first) > 0 and "R" in bottom,
+            "prefill as a round": _moves(self.bottom, first) > 0 and bool({"R", "P"} & bottom),
+            "passes without a draft": "P" in bottom,
             "a round less for each request": _moves(self.bottom, first) < 0,
             "proposed drafts": "D" in top,
             "drafts that match behind a refusal": "M" in top,
@@ -145,12 +148,11 @@ class Figure:
 class Counting:
     """How an engine counts a round. `draftless`: whether one without a draft is a round; `padding`: whether one of placeholders is; `stop`: which
     accepted drafts count in a round that ends the output: those before the stop is looked for, those that are kept, those before the token that
-    ends it and no refused one (ExLlama), or the kept tokens less one (Hugging Face). `full_blocks`: D is K a round, whatever was proposed."""
+    ends it and no refused one (ExLlama), or the kept tokens less one (Hugging Face)."""
 
     draftless: bool = False
     padding: bool = False
     stop: Literal["before", "kept", "exllama", "less_one"] = "before"
-    full_blocks: bool = False
 
 
 PLAIN = Counting()
@@ -176,7 +178,7 @@ class Engine:
 
 def evaluate(formula: str, known: Mapping[str, Any]) -> Any:
     """A sum of products of symbols and whole numbers, over numbers or arrays of them; LookupError names the first symbol that is not known."""
-    return _value(_parsed(formula), known)
+    return _compiled(formula)(known)
 
 
 @functools.cache
@@ -184,15 +186,27 @@ def _parsed(formula: str) -> ast.expr:
     return ast.parse(formula, mode="eval").body
 
 
-def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+@functools.cache
+def _compiled(formula: str) -> Callable[[Mapping[str, Any]], Any]:
+    return _made(_parsed(formula))
+
+
+def _made(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:
     if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
+        operator, left, right = _OPERATORS[type(node.op)], _made(node.left), _made(node.right)
+        return lambda known: operator(left(known), right(known))
     if isinstance(node, ast.Constant):
-        return node.value
+        number = node.value
+        return lambda known: number
     assert isinstance(node, ast.Name)
-    value = known.get(node.id)
-    if value is None:
-        raise LookupError(node.id)
+    name = node.id
+
+    def value(known: Mapping[str, Any]) -> Any:
+        found = known.get(name)
+        if found is None:
+            raise LookupError(name)
+        return found
+
     return value
 
 
@@ -213,7 +227,9 @@ def _at(figure: Figure, counts: Counts, position: int) -> Ratio | str:
         below = evaluate(figure.bottom or "R", {name: getattr(counts, name) for name in SYMBOLS} | {"N": counts.R})
     except LookupError as missing:
         return f"{SYMBOLS[missing.args[0]]} not known"
-    if figure.bottom == "N" and counts.N is not None:  # else every block is taken to be full
+    if figure.bottom == "N" and position > 1:
+        if counts.N is None or len(counts.N) < position:
+            return f"{SYMBOLS['N']} not known"
         below = counts.N[position - 1]
     if figure.family == "hazard" and position > 1:
         below = counts.S[position - 2]

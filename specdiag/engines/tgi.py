@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdiag.engines.definitions import Engine, Figure
+from specdiag.engines.definitions import Counting, Engine, Figure
 
 ENGINES = (
     Engine(
@@ -17,5 +17,6 @@ ENGINES = (
                 where="mean of the histogram, messages of prefill among them",
             ),
         ),
+        counting=Counting(draftless=True),
     ),
 )

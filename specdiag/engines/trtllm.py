@@ -1,7 +1,7 @@
 """TensorRT-LLM. Source: tensorrt_llm/_torch/pyexecutor (iteration stats), metrics/collector.py, and pull request #19311, as of September 2026.
 
-`avg_decoded_tokens_per_iter` counts the step of prefill as an iteration. trtllm-bench makes up its drafts from iterations and K; whether the number
-of iterations that a last response carries holds prefill is not known, so it is there twice.
+`avg_decoded_tokens_per_iter` counts the step of prefill as an iteration, and steps without a draft. trtllm-bench makes up its drafts from iterations
+and K; whether the number of iterations that a last response carries holds prefill is not known, so it is there twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ENGINES = (
         (
             Figure("acceptanceLength", "length", "A + R", "R", where="`specDecodingStats` of an iteration"),
             Figure("acceptance_rate", "rate", "A", "D", where="`speculative_decoding` of a request"),
-            Figure("avg_decoded_tokens_per_iter", "length", "G", "R + n", where="choice of a response"),
+            Figure("avg_decoded_tokens_per_iter", "length", "G", "P", where="choice of a response"),
         ),
         source="iteration stats, request_perf_metrics",
     ),

@@ -44,9 +44,8 @@ ENGINES = (
         "vllm-v0",
         "vLLM V0",
         (
-            Figure("Draft acceptance rate", "rate", "M", "D", where="log"),
+            Figure("Draft acceptance rate", "rate", "M", "R * K", where="log"),
             Figure("System efficiency", "rate", "A + R", "R * (K + 1)", where="log"),
         ),
-        counting=Counting(full_blocks=True),
     ),
 )

@@ -71,8 +71,7 @@ def _request(
         if steps[0] and steps[1]:
             pairs = [*zip(steps[0], steps[1], strict=True)]
             first.add(line, pairs, most or 0)
-            # Behind the token that prefill samples.
-            yield from (Found(line, part) for part in one_by_one(name, DRAFTER, pairs, start=1))
+            yield from (Found(line, part) for part in one_by_one(name, DRAFTER, pairs, event.completion_tokens))
         yield Found(line, event)
     yield from said
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -41,15 +41,25 @@ def accepted(rounds: Mapping[int, int]) -> int:
 
 
 def one_by_one(
-    request: str, drafter: str, steps: Iterable[tuple[int, int]], start: int
+    request: str, drafter: str, steps: list[tuple[int, int]], output: int | None = None, ended: str = ""
 ) -> Iterator[Proposal | Verdict]:
-    """Rounds of (accepted, drafted) as events; the first block begins at `start` of the output. Ids of tokens are not known."""
-    for number, (kept, drafted) in enumerate(steps):
+    """Rounds of (accepted, drafted) as events; the first block begins behind the token that prefill samples. Ids of tokens are not known.
+
+    `output`: tokens of the whole request. Where they are fewer than the rounds gave, the last round was cut, since a stop ends the request. `ended`:
+    why the output did, as vLLM says it; where it does not, `eos` stands for any end.
+    """
+    start = 1
+    past = 0 if output is None else max(1 + sum(accepted + 1 for accepted, _ in steps) - output, 0)
+    for number, (accepted, drafted) in enumerate(steps):
         name = f"{request}/{number}"
         yield Proposal(id=name, request=request, round=number, drafter=drafter, start=start, tokens=[-1] * drafted)
-        own = Next(-1, "bonus" if kept == drafted else "correction")
-        yield Verdict(proposal=name, request=request, round=number, accepted=kept, next=own)
-        start += kept + 1
+        verdict = Verdict(proposal=name, request=request, round=number, accepted=accepted)
+        if number + 1 == len(steps) and 0 < past <= accepted + 1:
+            verdict.committed, verdict.stop = accepted + 1 - past, "length" if ended == "length" else "eos"
+        else:
+            verdict.next = Next(-1, "bonus" if accepted == drafted else "correction")
+        yield verdict
+        start += accepted + 1
 
 
 @dataclass(slots=True)

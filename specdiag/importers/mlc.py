@@ -56,6 +56,7 @@ def _since_start(line: int, metrics: dict[str, Any]) -> Iterator[Output]:
         proposed=sum(blocks[1:]),
         accepted=sum(survivors[1:]),
         reached=survivors[1:],
+        drafted=blocks[1:],
         max_draft_tokens=len(blocks) - 1,
         definitions="mlc",
     )
@@ -70,10 +71,10 @@ def _since_start(line: int, metrics: dict[str, Any]) -> Iterator[Output]:
 
 
 def _comparable(rates: dict[str, str], blocks: list[int]) -> dict[str, str]:
-    """The rates that are ratios of what the tally holds. Behind a block that was cut they are taken of fewer rounds, or of rounds without a draft."""
+    """The rates that are ratios of what the tally holds: the first conditional one may be taken of rounds without a draft, too."""
     printed = {}
     for i, rounds in enumerate(blocks[1:], 1):
-        for name, whole in (("accept_prob", rounds == blocks[1]), ("accept_rate", i > 1 or rounds == blocks[0])):
+        for name, whole in (("accept_prob", True), ("accept_rate", i > 1 or rounds == blocks[0])):
             if whole and f"{name}[{i}]" in rates:
                 printed[f"{name}[{i}]"] = rates[f"{name}[{i}]"]
     last = f"accept_len[{len(blocks) - 1}]"

@@ -92,11 +92,17 @@ def _request(line: int, response: dict[str, Any], found: dict[str, Any], first: 
     said = [*readings(line, event)]
     if not any(trouble.code == "not_counts" for trouble in said):
         if steps:
-            # The first round begins behind the token that prefill samples.
-            yield from (Found(line, part) for part in one_by_one(event.request or "", DRAFTER, steps, start=1))
+            parts = one_by_one(event.request or "", DRAFTER, steps, event.completion_tokens, _ended(response))
+            yield from (Found(line, part) for part in parts)
             first.add(line, steps, event.max_draft_tokens or 0)
         yield Found(line, event)
     yield from said
+
+
+def _ended(response: dict[str, Any]) -> str:
+    """Why the one choice of a response ended, if it says so."""
+    choices = response.get("choices")
+    return text(record(choices[0]).get("finish_reason")) or "" if isinstance(choices, list) and choices else ""
 
 
 def _steps(found: dict[str, Any]) -> list[tuple[int, int]] | None:

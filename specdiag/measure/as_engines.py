@@ -7,8 +7,8 @@ each replicate; or, where a log has only an engine's counts, these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.counting import UNKNOWN, Shapes, counted, key_of
-from specdiag.engines.definitions import PLAIN, SYMBOLS, Counting, Counts, Engine, Figure, Ratio, evaluate
-from specdiag.measure.engine_counts import Window
+from specdiag.engines.definitions import PLAIN, SYMBOLS, Counting, Engine, Figure, evaluate
+from specdiag.measure.engine_counts import Found, Window
+from specdiag.measure.engine_symbols import MEAN_UNIT, bounds
 from specdiag.measure.intervals import Rates
 from specdiag.measure.requests import RequestMeans
 from specdiag.measure.tables import MAX_POSITIONS, Tables
@@ -93,7 +94,7 @@ class _Rounds:
             ROUNDS,
             [made for figure in engine.figures for made in self._figures(engine, figure, known)],
             [*self.assumes, *_unconfirmed(engine)],
-            {name: int(np.atleast_1d(known[name])[0]) for name in "ARDKGnM" if known[name] is not None},
+            {name: int(np.atleast_1d(known[name])[0]) for name in _shown(engine) if known[name] is not None},
             [*self._counting(engine)],
         )
 
@@ -114,7 +115,7 @@ class _Rounds:
         yield _made(engine, figure, self._rate(figure, top, bottom, int(known["R"][0])))
 
     def _by_position(self, engine: Engine, figure: Figure, known: Known) -> Iterator[EngineFigure]:
-        found = counted(self.shapes, engine.counting, self.full)
+        found = counted(self.shapes, engine.counting)
         bottom = known["R"] if figure.bottom in ("", "N") else evaluate(figure.bottom, known)
         seen = self.seen * found.R
         for position in range(1, min(MAX_POSITIONS, int(self.shapes.length.max())) + 1):
@@ -134,9 +135,10 @@ class _Rounds:
 
     def _pooled(self, engine: Engine) -> Known:
         """Counts by symbol, for the trace and its replicates; None where they are not known."""
-        found = counted(self.shapes, engine.counting, self.full)
-        known: Known = {name: self.seen @ getattr(found, name) for name in "ARDGF"}
+        found = counted(self.shapes, engine.counting)
+        known: Known = {name: self.seen @ getattr(found, name) for name in "ARDGFP"}
         known["G"] = known["G"] + (self.requests if engine.prefill_token else 0)
+        known["P"] = known["P"] + self.requests
         matched = None if (found.M == UNKNOWN).any() else self.seen @ found.M
         return known | {"M": matched, "K": self.full, "n": self.requests}
 
@@ -156,8 +158,11 @@ class _Rounds:
             yield f"rounds of placeholders {'count as rounds that accepted nothing' if how.padding else 'do not count'}"
         if ((shapes.drafts == 0) & (shapes.padding == 0)).any():
             yield f"rounds without a draft {'count' if how.draftless else 'are in no counter'}"
-        if how.full_blocks and (shapes.drafts < self.full).any():
-            yield "every block counts as a full one"
+
+
+def _shown(engine: Engine) -> str:
+    """The counts of a view; passes where one of its figures is made of them."""
+    return "ARDKGnPM" if any("P" in figure.symbols for figure in engine.figures) else "ARDKGnM"
 
 
 _STOPS = {
@@ -178,46 +183,51 @@ def _missing(missing: LookupError) -> str:
 
 
 def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
-    """An engine's figures from the counts that another one, or itself, kept. No round can be counted otherwise than it was."""
-    figures = [
-        _made(engine, figure, _from_counts(engine, figure, window, position), position)
-        for figure in engine.figures
-        for position in (range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,))
-    ]
+    """An engine's figures from the counts that another one, or itself, kept, as far as they tell what it would have counted."""
+    figures: list[EngineFigure] = []
+    assumes: list[str] = []
+    for figure in engine.figures:
+        found = window.counts(figure, engine)
+        assumes += found.assumes
+        for position in range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,):
+            rate = _mean(engine, figure, window) if figure.per == "request" else _from_counts(figure, found, position)
+            figures.append(_made(engine, figure, rate, position))
     of = f"{drafter}, counts of an engine: {window.window}"
-    return EngineView(engine.id, engine.title, of, figures, _unconfirmed(engine))
+    said = [f"{engine.id}: {text}" for text in dict.fromkeys(assumes)]
+    return EngineView(engine.id, engine.title, of, figures, [*said, *_unconfirmed(engine)])
 
 
-def _from_counts(engine: Engine, figure: Figure, window: Window, position: int) -> Rate:
+def _from_counts(figure: Figure, found: Found, position: int) -> Rate:
     """The figure, and the bounds that it has where counts follow from rounded figures: each count may be off by its half width."""
-    counts = window.counts(figure.symbols, engine.prefill_token)
-    if figure.per == "request" and window.summary.counts.get("requests") != 1:
-        return Rate(figure.name, None, absent="the counts of single requests not known")
-    rate = _plain(figure, figure.of(counts, position))
-    loose = window.widths(figure.symbols)
-    if rate.value is None or not loose:
-        return rate
-    # A ratio of sums of products is monotone in each count, so its bounds are at corners.
-    corners = [figure.of(_moved(counts, loose, signs), position) for signs in product((-1, 1), repeat=len(loose))]
-    values = [rate.value, *(float(f"{float(c.value):.12g}") for c in corners if isinstance(c, Ratio))]
-    return msgspec.structs.replace(rate, low=min(values), high=max(values), interval="rounding", source="estimated")
-
-
-def _moved(counts: Counts, loose: dict[str, int], signs: tuple[int, ...]) -> Counts:
-    changed: dict[str, Any] = {}
-    for (symbol, width), sign in zip(loose.items(), signs, strict=True):
-        if symbol == "S":
-            changed["S"] = tuple(max(number + sign * width, 0) for number in counts.S or ())
-        else:
-            changed[symbol] = max(getattr(counts, symbol) + sign * width, 0)
-    return replace(counts, **changed)
-
-
-def _plain(figure: Figure, ratio: Ratio | str) -> Rate:
+    if found.absent:
+        return Rate(figure.name, None, absent=found.absent)
+    ratio = figure.of(found.counts, position)
     if isinstance(ratio, str):
         return Rate(figure.name, None, absent=ratio)
     top, bottom = (n if abs(n) < 1 << 63 else float(n) for n in (ratio.numerator, ratio.denominator))
-    return Rate(figure.name, float(f"{ratio.numerator / ratio.denominator:.12g}"), top, bottom)
+    rate = Rate(figure.name, _digits(ratio.value), top, bottom)
+    if not found.loose:
+        return rate
+    values = [ratio.value, *(corner.value for corner in bounds(figure, found.counts, found.loose, position))]
+    return _bounded(rate, min(values), max(values))
+
+
+def _mean(engine: Engine, figure: Figure, window: Window) -> Rate:
+    """The mean over those requests whose counts tell it."""
+    total, requests, low, high = window.mean(figure, engine)
+    if not requests:
+        return Rate(figure.name, None, absent="no report is of one request and has these counts")
+    value, least, most = (Fraction(sum_, requests * MEAN_UNIT) for sum_ in (total, low, high))
+    rate = Rate(figure.name, _digits(value), _digits(value * requests), requests)
+    return rate if least == most else _bounded(rate, least, most)
+
+
+def _bounded(rate: Rate, low: Fraction, high: Fraction) -> Rate:
+    return msgspec.structs.replace(rate, low=_digits(low), high=_digits(high), interval="rounding", source="estimated")
+
+
+def _digits(value: Fraction) -> float:
+    return float(f"{float(value):.12g}")
 
 
 def _made(engine: Engine, figure: Figure, rate: Rate, position: int = 0) -> EngineFigure:

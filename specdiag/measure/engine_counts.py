@@ -6,19 +6,31 @@ A rate is made of the reports that have all counts which it needs: one without r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from specdiag.engines.definitions import Counts
+from specdiag.engines.definitions import SYMBOLS, Counts, Engine, Figure
+from specdiag.measure.engine_symbols import COUNTERS, Mean, Names, names_of
 from specdiag.measure.tally import EngineKind
 from specdiag.report import EngineWindow, Rate
 
-ROUND_TOKENS = "round_tokens"  # output without the tokens of prefill
-COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", ROUND_TOKENS, "requests")
-_SYMBOLS = {"R": "rounds", "D": "proposed", "A": "accepted", "M": "matched", "G": ROUND_TOKENS, "n": "requests"}
-_NEEDED = _SYMBOLS | {"S": "reached"}
 ABSENT = "the engine did not log these counts"
 NOTHING = "the engine counted none to divide by"
 RATIOS = "the engine printed ratios without counts"
+TAKEN = {
+    "R": "rounds without a draft, which these counts do not tell, are taken to be none",
+    "A": "no output is taken to have ended inside accepted drafts, which these counts do not tell",
+    "D": "no output is taken to have ended inside accepted drafts, which these counts do not tell",
+}
+PAST_STOP = "drafts behind a stop are among the accepted ones, and how many of each request is not known"
+
+
+class Found(NamedTuple):
+    """The counts for a figure, by how much they may be off, what is assumed of them; or why they are not there."""
+
+    counts: Counts
+    loose: dict[str, int]
+    assumes: list[str]
+    absent: str = ""
 
 
 class Window:
@@ -28,7 +40,7 @@ class Window:
         self.window = window
         self._by_known: dict[frozenset[str], dict[tuple[str, int], int]] = {}
         for kind, number in kinds.items():
-            if kind.name != "reached" or kind.position <= most:
+            if kind.name not in ("reached", "drafted") or kind.position <= most:
                 known = frozenset(kind.known.split(","))
                 self._by_known.setdefault(known, {})[kind.name, kind.position] = number
         self._sums: dict[tuple[str, ...], dict[tuple[str, int], int]] = {}
@@ -43,25 +55,48 @@ class Window:
                         out[counter] = out.get(counter, 0) + number
         return self._sums[needed]
 
-    def counts(self, symbols: set[str], prefill_token: bool) -> Counts:
-        """The counts by the symbols of the definitions, over the reports that have all of these. `prefill_token`: whether G is to hold the tokens
-        of prefill."""
-        symbols = symbols | ({"n"} if "G" in symbols and prefill_token else set())
-        sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
-        found: dict[str, Any] = {symbol: sums.get((name, 0)) for symbol, name in _SYMBOLS.items()}
-        reached = tuple(sums.get(("reached", i), 0) for i in range(1, self.positions + 1))
-        # A counter that only some of these reports have is no sum over them.
-        found = {s: n if s in symbols else None for s, n in found.items()}
-        if prefill_token and found["G"] is not None and found["n"] is not None:
-            found["G"] += found["n"]
-        return Counts(**found, K=_full(sums), S=reached if "S" in symbols and reached else None)
+    def counts(self, figure: Figure, engine: Engine) -> Found:
+        """The counts of a figure by its symbols, as its engine counts, over the reports that have all of them."""
+        candidates = {symbol: names for symbol, names in names_of(engine).items() if symbol in figure.symbols}
+        names = {symbol: self._chosen(pair) for symbol, pair in candidates.items()}
+        assumes = [TAKEN[symbol] for symbol, pair in candidates.items() if names[symbol] != pair.exact]
+        by_position = {"S": "reached", "N": "drafted"}
+        needed = names | {s: name for s, name in by_position.items() if s in figure.symbols}
+        sums = self.sums(*needed.values())
+        if not sums:
+            return Found(Counts(), {}, [], self._why_not(needed))
+        found: dict[str, Any] = {symbol: sums.get((name, 0)) for symbol, name in names.items()}
+        for symbol, name in by_position.items():
+            if symbol in needed:
+                found[symbol] = tuple(sums.get((name, i), 0) for i in range(1, self.positions + 1))
+        loose = {symbol: sums.get((f"{name}±", 0), 0) for symbol, name in sorted(needed.items())}
+        return Found(Counts(**found, K=_full(sums)), {s: width for s, width in loose.items() if width}, assumes)
 
-    def widths(self, symbols: set[str]) -> dict[str, int]:
-        """By how much the estimated ones of these counts may be off."""
-        sums = self.sums(*(_NEEDED[symbol] for symbol in symbols if symbol in _NEEDED))
-        logged = _NEEDED | {"G": "completion_tokens"}
-        found = {symbol: sums.get((f"{logged[symbol]}±", 0), 0) for symbol in sorted(symbols & logged.keys())}
-        return {symbol: width for symbol, width in found.items() if width}
+    def mean(self, figure: Figure, engine: Engine) -> tuple[int, int, int, int]:
+        """Of a mean over requests: the sum of their ratios, their number, and the bounds of the sum, in MEAN_UNIT."""
+        name, sums = Mean(engine, figure).name, self.sums()
+        total = sums.get((name, 0), 0)
+        low, high = (sums.get((f"{end} {name}", 0), total) for end in ("low", "high"))
+        return total, sums.get((f"of {name}", 0), 0), low, high
+
+    def _chosen(self, names: Names) -> str:
+        """The counter to take: the exact one, where as many reports have it as have the other, or where the other one is known to be wrong."""
+        if names.exact == names.instead:
+            return names.exact
+        sums = self.sums()
+        wrong = names.instead in ("accepted", "proposed") and sums.get(("cut", 0))
+        exact, instead = (self.sums(name).get(("events", 0), 0) for name in names)
+        return names.exact if wrong or exact == instead else names.instead
+
+    def _why_not(self, needed: dict[str, str]) -> str:
+        """Which counts no report has, in the words of the definitions."""
+        missing = [symbol for symbol, name in needed.items() if not self.sums(name)]
+        if any(needed[symbol] in _OF_STOP and self.sums(_OF_STOP[needed[symbol]]) for symbol in missing):
+            return PAST_STOP
+        if self.sums("completion_tokens"):  # of them, those of prefill cannot be told
+            missing = ["n" if symbol == "G" else symbol for symbol in missing]
+        words = " and ".join(SYMBOLS[symbol] for symbol in dict.fromkeys(missing or needed))
+        return f"{words} not known" + ("" if missing else " of the same report")
 
     @property
     def positions(self) -> int:
@@ -78,7 +113,7 @@ class Window:
     def summary(self) -> EngineWindow:
         """Which window, how many reports, and their sums as far as they are there."""
         sums = self.sums()
-        counts = {name: sums[name, 0] for name in COUNTERS if (name, 0) in sums and name != ROUND_TOKENS}
+        counts = {name: sums[name, 0] for name in COUNTERS if (name, 0) in sums}
         by_source = [number for (name, _), number in sums.items() if name == "source"]
         reports = sums.get(("events", 0), 0)
         sources = len(by_source) + (reports > sum(by_source))
@@ -109,8 +144,11 @@ class Window:
             return Rate(name, value, _whole(upper), _whole(lower))
         low = _digits(max(upper - widths[0], 0) / (lower + widths[1]) + offset)
         high = _digits((upper + widths[0]) / max(lower - widths[1], 1) + offset)
-        high = high if bottom == "rounds" and top != "reached" else min(high, 1.0)
+        high = min(high, 1.0) if top == "reached" or bottom == "proposed" else high
         return Rate(name, value, _whole(upper), _whole(lower), low, high, "rounding", "estimated")
+
+
+_OF_STOP = {"accepted_kept": "accepted", "accepted_less_one": "accepted", "proposed_to_stop": "proposed"}
 
 
 def engine_rates(windows: list[Window], printed: bool = False) -> tuple[dict[str, Rate], EngineWindow | None]:

@@ -15,6 +15,7 @@ WHY = {
     "the verifier's own token": "the token that the verifier adds to every round counts as one of the round's",
     "the token of prefill": "the first token of a request, which no round gave, counts",
     "prefill as a round": "the pass that reads the prompt counts as a round",
+    "passes without a draft": "a pass counts, whether there was a draft to verify or not",
     "a round less for each request": "a last index is taken for a number of rounds",
     "proposed drafts": "drafts count whether they were accepted or not",
     "drafts that match behind a refusal": "a draft counts as accepted wherever the verifier would have drawn it",

@@ -89,7 +89,8 @@ def _why(found: list[Row], face: Face) -> Iterator[Text]:
 
 def _symbols(views: list[EngineView], face: Face) -> Iterator[Text]:
     text = (
-        "A accepted drafts, R rounds, D drafts, G output tokens, K drafts of a full block, n requests, M drafts that match anywhere, "
+        "A accepted drafts, R rounds, D drafts, G output tokens, K drafts of a full block, n requests, P passes of the verifier: rounds, those "
+        "without a draft, and one of prefill a request; M drafts that match anywhere, "
         "F rounds accepted in full, S_i rounds with at least i accepted."
     )
     yield from paragraph(face, text, style="dim")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from specdiag.engines.catalogue import ENGINES
-from specdiag.measure.engine_counts import COUNTERS, ROUND_TOKENS
 from specdiag.measure.engine_printed import PrintedFigures
+from specdiag.measure.engine_symbols import COUNTERS, counters_of, drafted_of, means_of
 from specdiag.measure.tally import EngineKind, Tally
 from specdiag.trace.blocks import key_of
 from specdiag.trace.events import TallyEvent
@@ -36,20 +35,19 @@ class EngineCounts:
         return fallen
 
     def _sum(self, event: TallyEvent) -> None:
-        counters = [(name, 0, _value(event, name)) for name in COUNTERS]
-        known = ",".join(name for name, _, number in counters if number is not None)
-        known += ",reached" if event.reached is not None else ""
-        counters += [("events", 0, 1)]
-        counters += [("reached", position, number) for position, number in enumerate(event.reached or [], 1)]
-        counters += [(f"{name}±", 0, width) for name, width in (event.estimated or {}).items()]
+        found = counters_of(event)
+        by_position = {"reached": event.reached, "drafted": drafted_of(event)}
+        known = ",".join([*found, *(name for name, numbers in by_position.items() if numbers is not None)])
+        counters = [(name, 0, number) for name, number in (found | means_of(event, found) | {"events": 1}).items()]
+        for name, numbers in by_position.items():
+            counters += [(name, position, number) for position, number in enumerate(numbers or [], 1)]
         if event.max_draft_tokens is not None:
             counters.append(("full_block", event.max_draft_tokens, 1))
         if event.source is not None:
             counters.append(("source", key_of(event.source), 1))
         for name, position, number in counters:
-            if number is not None:
-                kind = EngineKind(event.drafter, event.window, name, position, known)
-                self.total[kind] = self.total.get(kind, 0) + number
+            kind = EngineKind(event.drafter, event.window, name, position, known)
+            self.total[kind] = self.total.get(kind, 0) + number
 
     def count(self, tally: Tally) -> None:
         """Put the totals into a tally."""
@@ -58,20 +56,10 @@ class EngineCounts:
         tally.add_engine(self.total)
 
 
-def _value(event: TallyEvent, name: str) -> int | None:
-    """A counter of an event. `round_tokens`: its output without the tokens that prefill sampled, where its engine counts these."""
-    if name != ROUND_TOKENS:
-        counter: int | None = getattr(event, name)
-        return counter
-    engine = ENGINES.get(event.definitions or "")
-    output, first = event.completion_tokens, event.requests if engine is None or engine.prefill_token else 0
-    return None if output is None or first is None else max(output - first, 0)
-
-
 def _fallen(before: TallyEvent, after: TallyEvent) -> str:
     """The first counter that is lower than it was: not every engine counts proposals. One that is no longer there says nothing, nor does a fall
     that rounding explains."""
-    for name in (name for name in COUNTERS if name != ROUND_TOKENS):
+    for name in COUNTERS:
         then, now = getattr(before, name), getattr(after, name)
         if then is not None and now is not None and then - now > _slack(name, before, after):
             return f"{name}: {then} before, {now} now"

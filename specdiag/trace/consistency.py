@@ -40,16 +40,28 @@ def differences(first: Trace, second: Trace) -> list[tuple[str, str]]:
 
 def contradictions(counts: TallyEvent) -> Iterator[tuple[str, str]]:
     """(path, text) of each count that another count of the event rules out."""
-    accepted, reached = counts.accepted, counts.reached or []
-    if accepted is not None and counts.proposed is not None and accepted > counts.proposed:
-        yield "$.accepted", f"{accepted} accepted of {counts.proposed} proposed"
-    if reached and counts.rounds is not None and reached[0] > counts.rounds:
-        yield "$.reached[0]", f"{reached[0]} of {counts.rounds} rounds"
-    rise = next((i for i, (before, after) in enumerate(pairwise(reached), 1) if after > before), 0)
+    accepted, proposed, reached, drafted = counts.accepted, counts.proposed, counts.reached, counts.drafted
+    if accepted is not None and proposed is not None and accepted > proposed:
+        yield "$.accepted", f"{accepted} accepted of {proposed} proposed"
+    yield from _falling("reached", reached or [], counts.rounds, accepted, "accepted")
+    yield from _falling("drafted", drafted or [], counts.rounds, proposed, "proposed")
+    if reached and drafted:
+        above = next((i for i, (to, of) in enumerate(zip(reached, drafted, strict=False)) if to > of), None)
+        if above is not None:
+            yield f"$.reached[{above}]", f"{reached[above]} of {drafted[above]} rounds with a draft there"
+
+
+def _falling(
+    name: str, numbers: list[int], rounds: int | None, tokens: int | None, what: str
+) -> Iterator[tuple[str, str]]:
+    """(path, text) of rounds by position that rise, begin above all rounds, or add up to more tokens than there are."""
+    if numbers and rounds is not None and numbers[0] > rounds:
+        yield f"$.{name}[0]", f"{numbers[0]} of {rounds} rounds"
+    rise = next((i for i, (before, after) in enumerate(pairwise(numbers), 1) if after > before), 0)
     if rise:
-        yield f"$.reached[{rise}]", f"{reached[rise]} rounds, {reached[rise - 1]} one position before"
-    elif accepted is not None and sum(reached) > accepted:
-        yield "$.reached", f"adds up to {sum(reached)} tokens, {accepted} accepted"
+        yield f"$.{name}[{rise}]", f"{numbers[rise]} rounds, {numbers[rise - 1]} one position before"
+    elif tokens is not None and sum(numbers) > tokens:
+        yield f"$.{name}", f"adds up to {sum(numbers)} tokens, {tokens} {what}"
 
 
 def misprints(event: TallyEvent) -> Iterator[tuple[str, str]]:
@@ -70,8 +82,18 @@ def counts_of(event: TallyEvent) -> Counts:
         K=event.max_draft_tokens,
         n=event.requests,
         M=event.matched,
+        P=_passes(event),
         S=None if event.reached is None else tuple(event.reached),
+        N=None if event.drafted is None else tuple(event.drafted),
     )
+
+
+def _passes(event: TallyEvent) -> int | None:
+    """Passes of the verifier: each gives one token that is no accepted draft. There are no fewer than rounds and requests."""
+    output, accepted, rounds = event.completion_tokens, event.accepted, event.rounds
+    if output is None or accepted is None or rounds is None:
+        return None
+    return max(output - accepted, rounds + (event.requests or 0))
 
 
 def _check_numbers(info: msgspec.Struct, path: str, line: int, notes: Notes) -> None:

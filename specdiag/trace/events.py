@@ -194,7 +194,7 @@ class Effect(Event, gc=False, kw_only=True, tag="effect"):
 
 
 class TallyEvent(Event, gc=False, kw_only=True, tag="tally"):
-    """Counts where an engine logs no rounds; `reached[i]`: rounds that accepted at least i + 1 tokens.
+    """Counts where an engine logs no rounds; `reached[i]`: rounds that accepted at least i + 1 tokens; `drafted[i]`: rounds with at least i + 1.
 
     `matched`: drafted tokens that the verifier would have drawn, those behind a refusal too (vLLM V0 counts so). `requests`: how many requests the
     window covers. `printed`: figures as the engine printed them, by its own names, under the `definitions` of that engine; they are compared,
@@ -211,6 +211,7 @@ class TallyEvent(Event, gc=False, kw_only=True, tag="tally"):
     matched: Count | None = None
     completion_tokens: Count | None = None
     reached: list[Count] | None = None
+    drafted: list[Count] | None = None
     max_draft_tokens: Count | None = None
     definitions: str | None = None
     printed: dict[str, str] | None = None

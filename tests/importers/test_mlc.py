@@ -74,7 +74,7 @@ def test_index_of_mlc_llm_2789() -> None:
 
 
 def test_cut_blocks() -> None:
-    """Rounds without a draft count as none, and rates over fewer rounds than the tally has are not compared."""
+    """Rounds without a draft count as none; a rate over rounds with a draft at its position is held against these."""
     value = {**WORKED, "draft_count": [5, 4, 4, 3], "accept_count": [5, 3, 2, 1]}
     (event,) = tallies(json.dumps(value), "mlc/metrics")
     assert (event.rounds, event.accepted, event.proposed) == (4, 6, 11)
@@ -83,6 +83,7 @@ def test_cut_blocks() -> None:
         "accept_prob[1]",
         "accept_prob[2]",
         "accept_rate[2]",
+        "accept_prob[3]",
         "accept_rate[3]",
     ]
     notes = imported(json.dumps(value), "mlc/metrics")[1]

@@ -94,7 +94,7 @@ def shown(event: TallyEvent) -> tuple[Any, ...]:
 
 def test_definitions_of_the_worked_example() -> None:
     """The step of prefill is an iteration of a request, not one with drafts."""
-    counts = Counts(A=6, R=4, D=12, G=11, K=3, n=1)
+    counts = Counts(A=6, R=4, D=12, G=11, K=3, n=1, P=5)
     values = [round(float(f.of(counts).value), 3) for f in ENGINES["trtllm"].figures]  # type: ignore[union-attr]
     assert values == [2.5, 0.5, 2.2]
 

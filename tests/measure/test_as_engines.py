@@ -64,4 +64,5 @@ def test_counts_of_an_engine_are_shown_under_another_one(tmp_path: Path) -> None
     assert found["trtllm", "avg_decoded_tokens_per_iter", 0].value == 2.2
     assert found["transformers", "num_matches + 1", 0].value == 2.5
     assert found["vllm-v0", "Draft acceptance rate", 0].absent == "matches behind a refusal not known"
-    assert found["aiperf", "spec_decode_acceptance_length", 0].absent == "the counts of single requests not known"
+    assert found["aiperf", "spec_decode_acceptance_length", 0].denominator == 1, "of the one request with rounds"
+    assert found["aiperf", "spec_decode_draft_acceptance_rate", 0].value == 0.75, "of both"
