@@ -861,12 +861,12 @@ def engine_reports(events: list[Event], notes: Notes) -> dict[tuple[str, str], l
 
 def fell(before: Event, after: Event) -> bool:
     """Whether a counter is lower than it was."""
-    for name in (*COUNTERS, "reached"):
+    for name in (*COUNTERS, "reached", "drafted"):
         then, now = before.get(name), after.get(name)
         slack = sum(event.get("estimated", {}).get(name, 0) for event in (before, after))
         if then is None or now is None:
             continue
-        pairs = zip(then, now, strict=False) if name == "reached" else [(then, now)]
+        pairs = zip(then, now, strict=False) if name in ("reached", "drafted") else [(then, now)]
         if any(a - b > slack for a, b in pairs):
             return True
     return False

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.counting import UNKNOWN, Shapes, counted, key_of
 from specdiag.engines.definitions import PLAIN, SYMBOLS, Counting, Engine, Figure, evaluate
-from specdiag.measure.engine_counts import Found, Window
+from specdiag.measure.engine_counts import Found, Window, digits, whole
 from specdiag.measure.engine_symbols import MEAN_UNIT, bounds
 from specdiag.measure.intervals import Rates
 from specdiag.measure.requests import RequestMeans
@@ -204,8 +204,7 @@ def _from_counts(figure: Figure, found: Found, position: int) -> Rate:
     ratio = figure.of(found.counts, position)
     if isinstance(ratio, str):
         return Rate(figure.name, None, absent=ratio)
-    top, bottom = (n if abs(n) < 1 << 63 else float(n) for n in (ratio.numerator, ratio.denominator))
-    rate = Rate(figure.name, _digits(ratio.value), top, bottom)
+    rate = Rate(figure.name, digits(ratio.value), whole(ratio.numerator), whole(ratio.denominator))
     if not found.loose:
         return rate
     values = [ratio.value, *(corner.value for corner in bounds(figure, found.counts, found.loose, position))]
@@ -218,16 +217,12 @@ def _mean(engine: Engine, figure: Figure, window: Window) -> Rate:
     if not requests:
         return Rate(figure.name, None, absent="no report is of one request and has these counts")
     value, least, most = (Fraction(sum_, requests * MEAN_UNIT) for sum_ in (total, low, high))
-    rate = Rate(figure.name, _digits(value), _digits(value * requests), requests)
+    rate = Rate(figure.name, digits(value), digits(value * requests), requests)
     return rate if least == most else _bounded(rate, least, most)
 
 
 def _bounded(rate: Rate, low: Fraction, high: Fraction) -> Rate:
-    return msgspec.structs.replace(rate, low=_digits(low), high=_digits(high), interval="rounding", source="estimated")
-
-
-def _digits(value: Fraction) -> float:
-    return float(f"{float(value):.12g}")
+    return msgspec.structs.replace(rate, low=digits(low), high=digits(high), interval="rounding", source="estimated")
 
 
 def _made(engine: Engine, figure: Figure, rate: Rate, position: int = 0) -> EngineFigure:

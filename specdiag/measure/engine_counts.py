@@ -6,22 +6,27 @@ A rate is made of the reports that have all counts which it needs: one without r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from specdiag.engines.definitions import SYMBOLS, Counts, Engine, Figure
-from specdiag.measure.engine_symbols import COUNTERS, Mean, Names, names_of
+from specdiag.measure.engine_symbols import COUNTERS, Names, mean_of, names_of
 from specdiag.measure.tally import EngineKind
 from specdiag.report import EngineWindow, Rate
 
 ABSENT = "the engine did not log these counts"
 NOTHING = "the engine counted none to divide by"
 RATIOS = "the engine printed ratios without counts"
+_NO_STOP = "no output is taken to have ended inside accepted drafts, which these counts do not tell"
 TAKEN = {
     "R": "rounds without a draft, which these counts do not tell, are taken to be none",
-    "A": "no output is taken to have ended inside accepted drafts, which these counts do not tell",
-    "D": "no output is taken to have ended inside accepted drafts, which these counts do not tell",
+    "A": _NO_STOP,
+    "D": _NO_STOP,
 }
-PAST_STOP = "drafts behind a stop are among the accepted ones, and how many of each request is not known"
+_BEHIND = {
+    "accepted_kept": "accepted drafts behind a stop are among these, and in how many requests is not known",
+    "proposed_to_stop": "proposed drafts behind a stop are among these, and how many is not known",
+}
 
 
 class Found(NamedTuple):
@@ -74,10 +79,9 @@ class Window:
 
     def mean(self, figure: Figure, engine: Engine) -> tuple[int, int, int, int]:
         """Of a mean over requests: the sum of their ratios, their number, and the bounds of the sum, in MEAN_UNIT."""
-        name, sums = Mean(engine, figure).name, self.sums()
-        total = sums.get((name, 0), 0)
-        low, high = (sums.get((f"{end} {name}", 0), total) for end in ("low", "high"))
-        return total, sums.get((f"of {name}", 0), 0), low, high
+        name, sums = mean_of(engine.id, figure.name).name, self.sums()
+        total, requests, below, above = (sums.get((f"{of}{name}", 0), 0) for of in ("", "of ", "below ", "above "))
+        return total, requests, total - below, total + above
 
     def _chosen(self, names: Names) -> str:
         """The counter to take: the exact one, where as many reports have it as have the other, or where the other one is known to be wrong."""
@@ -91,8 +95,9 @@ class Window:
     def _why_not(self, needed: dict[str, str]) -> str:
         """Which counts no report has, in the words of the definitions."""
         missing = [symbol for symbol, name in needed.items() if not self.sums(name)]
-        if any(needed[symbol] in _OF_STOP and self.sums(_OF_STOP[needed[symbol]]) for symbol in missing):
-            return PAST_STOP
+        behind = next((_BEHIND[needed[symbol]] for symbol in missing if needed[symbol] in _BEHIND), None)
+        if behind and self.sums("cut").get(("cut", 0)):
+            return behind
         if self.sums("completion_tokens"):  # of them, those of prefill cannot be told
             missing = ["n" if symbol == "G" else symbol for symbol in missing]
         words = " and ".join(SYMBOLS[symbol] for symbol in dict.fromkeys(missing or needed))
@@ -117,7 +122,7 @@ class Window:
         by_source = [number for (name, _), number in sums.items() if name == "source"]
         reports = sums.get(("events", 0), 0)
         sources = len(by_source) + (reports > sum(by_source))
-        return EngineWindow(self.window, reports, {n: _whole(c) for n, c in counts.items()}, sources, _full(sums))
+        return EngineWindow(self.window, reports, {n: whole(c) for n, c in counts.items()}, sources, _full(sums))
 
     def rates(self) -> Iterator[Rate]:
         """Acceptance, length, output a round where it is counted, and what came to each position."""
@@ -139,16 +144,13 @@ class Window:
         if upper is None or not lower:
             return Rate(name, None, absent=ABSENT if upper is None or lower is None else NOTHING)
         widths = sums.get((f"{top}±", 0), 0), sums.get((f"{bottom}±", 0), 0)
-        value = _digits(upper / lower + offset)
+        value = digits(upper / lower + offset)
         if not any(widths):
-            return Rate(name, value, _whole(upper), _whole(lower))
-        low = _digits(max(upper - widths[0], 0) / (lower + widths[1]) + offset)
-        high = _digits((upper + widths[0]) / max(lower - widths[1], 1) + offset)
+            return Rate(name, value, whole(upper), whole(lower))
+        low = digits(max(upper - widths[0], 0) / (lower + widths[1]) + offset)
+        high = digits((upper + widths[0]) / max(lower - widths[1], 1) + offset)
         high = min(high, 1.0) if top == "reached" or bottom == "proposed" else high
-        return Rate(name, value, _whole(upper), _whole(lower), low, high, "rounding", "estimated")
-
-
-_OF_STOP = {"accepted_kept": "accepted", "accepted_less_one": "accepted", "proposed_to_stop": "proposed"}
+        return Rate(name, value, whole(upper), whole(lower), low, high, "rounding", "estimated")
 
 
 def engine_rates(windows: list[Window], printed: bool = False) -> tuple[dict[str, Rate], EngineWindow | None]:
@@ -174,10 +176,11 @@ def _full(sums: dict[tuple[str, int], int]) -> int | None:
     return found[0][0] if len(found) == 1 and found[0][1] == sums.get(("events", 0)) else None
 
 
-def _whole(number: int) -> int | float:
+def whole(number: int) -> int | float:
     """A count, which may be larger than a number in an array or in a report."""
-    return number if number < 1 << 63 else float(number)
+    return number if abs(number) < 1 << 63 else float(number)
 
 
-def _digits(value: float) -> float:
-    return float(f"{value:.12g}")
+def digits(value: float | Fraction) -> float:
+    """A value without the noise of its last bits."""
+    return float(f"{float(value):.12g}")

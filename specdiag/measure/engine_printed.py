@@ -10,21 +10,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from specdiag.engines.catalogue import ENGINES
+from specdiag.engines.definitions import SYMBOLS
 from specdiag.engines.printed import named, parsed
 from specdiag.errors import cut
 from specdiag.report import EnginePrinted
+from specdiag.trace.consistency import counts_of
 from specdiag.trace.events import TallyEvent
 
-_COUNTS = {
-    "A": "accepted",
-    "R": "rounds",
-    "D": "proposed",
-    "G": "completion_tokens",
-    "K": "max_draft_tokens",
-    "n": "requests",
-    "M": "matched",
-    "S": "reached",
-}
 MOST_FIGURES = 64  # of one drafter
 MOST_DRAFTERS = 1000
 LONGEST_NUMBER = 40  # characters
@@ -50,7 +42,8 @@ class PrintedFigures:
         """The figures of one event, in file order, as far as its counts do not give them."""
         if not event.printed:
             return
-        counted = frozenset(s for s, name in _COUNTS.items() if getattr(event, name) is not None)
+        counts = counts_of(event)
+        counted = frozenset(symbol for symbol in SYMBOLS if getattr(counts, symbol) is not None)
         definitions = event.definitions or ""
         for name, text in event.printed.items():
             needed = _needed(definitions, name) if len(name) <= LONGEST_NUMBER else None

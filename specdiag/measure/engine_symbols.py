@@ -126,23 +126,28 @@ def _spread(found: dict[str, int], name: str, *of: str) -> None:
 
 
 class Mean(NamedTuple):
-    """A figure that is a mean over requests, of the engine whose counts it takes."""
+    """A figure that is a mean over requests, and the counters that its symbols are. `name`: the counter of its sum; `of NAME` is that of its
+    requests, `below NAME` and `above NAME` hold by how much estimated ones may be off."""
 
-    engine: Engine
+    name: str
     figure: Figure
+    names: dict[str, Names]
 
-    @property
-    def name(self) -> str:
-        """The counter of its sum; `of NAME` is that of its requests, `low NAME` and `high NAME` hold the bounds of estimated ones."""
-        counters = names_of(self.engine)
-        told = [counters[symbol].exact for symbol in sorted(self.figure.symbols & counters.keys())]
-        return f"{self.figure.formula}: {', '.join(told)}"
+
+@cache
+def mean_of(engine: str, figure: str) -> Mean:
+    """The mean that this figure of an engine is."""
+    found = ENGINES[engine].figure(figure)
+    assert found is not None
+    counters = names_of(ENGINES[engine])
+    names = {symbol: counters[symbol] for symbol in sorted(found.symbols & counters.keys())}
+    return Mean(f"{found.formula}: {', '.join(pair.exact for pair in names.values())}", found, names)
 
 
 @cache
 def _means() -> tuple[Mean, ...]:
     """Every mean over requests that some engine prints, each kind once."""
-    every = (Mean(engine, f) for engine in ENGINES.values() for f in engine.figures if f.per == "request")
+    every = (mean_of(engine.id, f.name) for engine in ENGINES.values() for f in engine.figures if f.per == "request")
     return tuple({mean.name: mean for mean in every}.values())
 
 
@@ -151,27 +156,24 @@ def means_of(event: TallyEvent, counters: Sums) -> dict[str, int]:
     if event.window != "request" or event.requests != 1:
         return {}
     out: dict[str, int] = {}
-    for mean in _means():
-        names = {symbol: _there(counters, name) for symbol, name in names_of(mean.engine).items()}
-        known: dict[str, Any] = {s: counters.get(name) for s, name in names.items()}
+    for name, figure, pairs in _means():
+        names = {symbol: _there(counters, pair) for symbol, pair in pairs.items()}
+        known: dict[str, Any] = {symbol: counters.get(counter) for symbol, counter in names.items()}
         counts = Counts(**known, K=event.max_draft_tokens)
-        ratio = mean.figure.of(counts)
+        ratio = figure.of(counts)
         if not isinstance(ratio, Ratio):
             continue
-        loose = {
-            s: counters[f"{names[s]}±"]
-            for s in sorted(mean.figure.symbols & names.keys())
-            if f"{names[s]}±" in counters
-        }
-        corners = [ratio, *bounds(mean.figure, counts, loose)] if loose else [ratio]
-        values = [corner.numerator * MEAN_UNIT // corner.denominator for corner in corners]
-        out |= {
-            mean.name: values[0],
-            f"of {mean.name}": 1,
-            f"low {mean.name}": min(values),
-            f"high {mean.name}": max(values),
-        }
+        value = _fixed(ratio)
+        out |= {name: value, f"of {name}": 1}
+        loose = {s: width for s, counter in names.items() if (width := counters.get(f"{counter}±"))}
+        if loose:
+            corners = [value, *map(_fixed, bounds(figure, counts, loose))]
+            out |= {f"below {name}": value - min(corners), f"above {name}": max(corners) - value}
     return out
+
+
+def _fixed(ratio: Ratio) -> int:
+    return ratio.numerator * MEAN_UNIT // ratio.denominator
 
 
 def _there(counters: Sums, names: Names) -> str:

@@ -63,9 +63,11 @@ def _fallen(before: TallyEvent, after: TallyEvent) -> str:
         then, now = getattr(before, name), getattr(after, name)
         if then is not None and now is not None and then - now > _slack(name, before, after):
             return f"{name}: {then} before, {now} now"
-    for position, (then, now) in enumerate(zip(before.reached or [], after.reached or [], strict=False), 1):
-        if then - now > _slack("reached", before, after):
-            return f"reached[{position - 1}]: {then} before, {now} now"
+    for name in ("reached", "drafted"):
+        numbers = zip(getattr(before, name) or [], getattr(after, name) or [], strict=False)
+        for i, (then, now) in enumerate(numbers):
+            if then - now > _slack(name, before, after):
+                return f"{name}[{i}]: {then} before, {now} now"
     return ""
 
 

@@ -155,7 +155,7 @@ def _digest(blocks: Blocks, tallies: list[tuple[int, int, TallyEvent]]) -> tuple
 
 
 def _key_of_counts(event: TallyEvent) -> int:
-    said = (event.drafter, event.window, event.request, event.source, event.reached, event.printed)
+    said = (event.drafter, event.window, event.request, event.source, event.reached, event.drafted, event.printed)
     numbers = (event.rounds, event.proposed, event.accepted, event.completion_tokens)
     return key_of(repr((said, numbers)))
 

@@ -115,6 +115,8 @@ def test_how_an_engine_counts_is_said_where_it_makes_a_difference(tmp_path: Path
         "rounds of placeholders count as rounds that accepted nothing",
         "rounds without a draft are in no counter",
     ]
+    [rate] = [figure for figure in view(found, "vllm-v0").figures if figure.name == "Draft acceptance rate"]
+    assert "every block as a full one" in rate.counts_in
 
 
 CHAIN: list[dict[str, Any]] = [
@@ -162,6 +164,41 @@ def test_counts_of_an_engine_give_the_figures_of_another(tmp_path: Path) -> None
     [share] = [figure.rate for figure in mlx.figures]
     assert (share.numerator, share.denominator) == (6, 10), "without the two tokens of prefill"
     assert [figure.rate.value for figure in v0.figures] == [None, None]
+
+
+def test_counts_past_a_stop_give_no_share_of_the_output(tmp_path: Path) -> None:
+    """Nine output tokens of rounds that gave ten: one was cut, and of two requests it is not known where; of one it is."""
+    fields = {"accepted": 6, "rounds": 4, "proposed": 12, "definitions": "vllm"}
+    sglang, mlx, exllama = counts(tmp_path, "sglang", "mlx", "exllama", completion_tokens=11, requests=2, **fields)
+    assert {figure.name: figure.rate.value for figure in sglang.figures}["spec_accept_length"] == 2.75
+    assert mlx.figures[0].rate.absent == (
+        "accepted drafts behind a stop are among these, and in how many requests is not known"
+    )
+    assert exllama.figures[0].rate.absent == "proposed drafts behind a stop are among these, and how many is not known"
+    [one] = counts(tmp_path, "mlx", completion_tokens=9, requests=1, **fields)
+    assert (one.figures[0].rate.numerator, one.figures[0].rate.denominator) == (5, 8)
+
+
+def test_a_mean_over_requests_of_estimated_counts_has_bounds(tmp_path: Path) -> None:
+    """The bounds of one request's length are half as wide in the mean of two."""
+    one = {"type": "tally", "drafter": "draft", "window": "request", "requests": 1, "proposed": 12}
+    events = [one | {"accepted": 6, "rounds": 4, "estimated": {"rounds": 1}}, one | {"accepted": 4, "rounds": 4}]
+    [aiperf] = report(tmp_path / "t.jsonl", [*trace(), *events], "aiperf").engines
+    rate = next(figure.rate for figure in aiperf.figures if figure.name == "spec_decode_acceptance_length")
+    assert (rate.value, rate.low, rate.high) == (2.25, 2.1, 2.5)
+    assert (rate.numerator, rate.denominator, rate.source) == (4.5, 2, "estimated")
+
+
+def test_a_figure_that_its_counts_give_is_not_one_without_counts(tmp_path: Path) -> None:
+    """What a report's counts give is computed again, and not listed as printed alone: passes and blocks by position, too."""
+    tally = {"type": "tally", "drafter": "draft", "window": "request", "requests": 1, "accepted": 6, "rounds": 4}
+    trtllm = tally | {"definitions": "trtllm", "completion_tokens": 11}
+    mlc = tally | {"definitions": "mlc", "reached": [3, 2, 1], "drafted": [4, 4, 3], "proposed": 11}
+    events = [
+        trtllm | {"printed": {"avg_decoded_tokens_per_iter": "2.2"}},
+        mlc | {"printed": {"accept_prob[3]": "0.333", "accept_len": "2.5"}},
+    ]
+    assert report(tmp_path / "t.jsonl", [*trace(), *events]).drafters[0].engine_printed == []
 
 
 def test_counts_that_follow_from_rounded_figures_have_bounds(tmp_path: Path) -> None:
