@@ -47,7 +47,7 @@ class Assembler:
         self.ghosts = Ghosts.none()
         self.waiting: list[tuple[int, Orphan]] = []
         self.counted: dict[tuple[object, ...], int] = {}  # votes and effects of late, by the bytes read when they came
-        self.engine = EngineCounts()
+        self.engine = EngineCounts(means=task.countings is not None)
         self.held = Held(task.resampling)
 
     def begin(self, name: str, format: str = "") -> None:

@@ -13,10 +13,12 @@ Run = tuple[int, str, str]
 
 
 class EngineCounts:
-    """Counts of `tally` events: intervals and requests add; a lifetime counter counts from its last reset, and resets add."""
+    """Counts of `tally` events: intervals and requests add; a lifetime counter counts from its last reset, and resets add. `means`: sum the means
+    over requests of every engine, too, which only `--as` shows."""
 
-    def __init__(self) -> None:
-        self.total: dict[EngineKind, int] = {}
+    def __init__(self, *, means: bool = False) -> None:
+        self.means = means
+        self._sums: dict[tuple[str, str, str], dict[tuple[str, int], int]] = {}  # by drafter, window and what is known
         self.running: dict[Run, TallyEvent] = {}
         self.printed = PrintedFigures()
 
@@ -38,22 +40,29 @@ class EngineCounts:
         found = counters_of(event)
         by_position = {"reached": event.reached, "drafted": drafted_of(event)}
         known = ",".join([*found, *(name for name, numbers in by_position.items() if numbers is not None)])
-        counters = [(name, 0, number) for name, number in (found | means_of(event, found) | {"events": 1}).items()]
+        means = means_of(event, found) if self.means else {}
+        counters = [(name, 0, number) for name, number in (found | means | {"events": 1}).items()]
         for name, numbers in by_position.items():
             counters += [(name, position, number) for position, number in enumerate(numbers or [], 1)]
         if event.max_draft_tokens is not None:
             counters.append(("full_block", event.max_draft_tokens, 1))
         if event.source is not None:
             counters.append(("source", key_of(event.source), 1))
+        sums = self._sums.setdefault((event.drafter, event.window, known), {})
         for name, position, number in counters:
-            kind = EngineKind(event.drafter, event.window, name, position, known)
-            self.total[kind] = self.total.get(kind, 0) + number
+            sums[name, position] = sums.get((name, position), 0) + number
 
     def count(self, tally: Tally) -> None:
         """Put the totals into a tally."""
         for event in self.running.values():
             self._sum(event)
-        tally.add_engine(self.total)
+        for (drafter, window, known), sums in self._sums.items():
+            tally.add_engine(
+                {
+                    EngineKind(drafter, window, name, position, known): number
+                    for (name, position), number in sums.items()
+                }
+            )
 
 
 def _fallen(before: TallyEvent, after: TallyEvent) -> str:

@@ -182,3 +182,18 @@ def test_counts_add_in_any_order(events: list[TallyEvent], random: Any, cut: int
     for part in (shuffled[cut:], shuffled[:cut]):
         parts.add_engine(counted(*part))
     assert whole == parts
+
+
+def test_means_over_requests_are_summed_where_they_are_asked_for() -> None:
+    """They cost as much as all other counts of a report, and only `--as` shows them."""
+    event = TallyEvent(drafter="d", window="request", requests=1, rounds=4, accepted=6)
+    names = {}
+    for asked in (False, True):
+        engine, tally = EngineCounts(means=asked), Tally(3)
+        engine.add(event)
+        engine.count(tally)
+        names[asked] = {kind.name for kind in tally.engine}
+    assert names[False] < names[True]
+    assert {name for name in names[True] - names[False] if not name.startswith("of ")} >= {
+        "mean over requests of (A + R) / R: accepted, rounds"
+    }
