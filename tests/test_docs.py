@@ -9,7 +9,6 @@ import importlib.metadata
 import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,7 @@ from specdiag.cli.app import app
 from specdiag.trace.events import EVENT_TYPES
 from tests import docs_help
 from tests.conftest import ROOT
-from tests.docs_help import PAGES, Outcome
+from tests.docs_help import PAGES
 
 UPDATE = bool(os.environ.get("SPECDIAG_UPDATE_DOCS"))
 LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -29,20 +28,13 @@ CLI = ROOT / "docs" / "cli.md"
 _LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Outcome]]:
-    """What every page gave, page by page at the same time."""
-    folders = [tmp_path_factory.mktemp(page.stem) for page in PAGES]
-    with ThreadPoolExecutor(len(PAGES)) as pool:
-        return dict(zip(PAGES, pool.map(docs_help.run, PAGES, folders), strict=True))
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_shows_is_what_happens(page: Path, outcomes: dict[Path, list[Outcome]]) -> None:
+def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path) -> None:
     """Every command and Python block of a page ends well, and gives the output that stands below it."""
+    outcomes = docs_help.run(page, tmp_path)
     if UPDATE:
-        page.write_text(docs_help.with_outputs(page.read_text(encoding="utf-8"), outcomes[page]), encoding="utf-8")
-    for outcome in outcomes[page]:
+        page.write_text(docs_help.with_outputs(page.read_text(encoding="utf-8"), outcomes), encoding="utf-8")
+    for outcome in outcomes:
         assert outcome.code == 0, f"{outcome.step.command}\n{outcome.output}"
         assert UPDATE or docs_help.agrees(outcome.step.shown, outcome.output), (
             f"{outcome.step.command}\n{outcome.output}\nSPECDIAG_UPDATE_DOCS=1 writes it again"

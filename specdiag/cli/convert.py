@@ -8,7 +8,7 @@ from pathlib import Path
 from specdiag.cli import terminal
 from specdiag.errors import UsageError, shown
 from specdiag.files import written
-from specdiag.importers.registry import importers, opened
+from specdiag.importers.registry import begins_native, importers, nobodys, opened
 from specdiag.render.figures import counted
 from specdiag.render.text import inert, json_lines
 from specdiag.report import NATIVE
@@ -42,10 +42,10 @@ def run(
 def _of(name: str, source: str | None, drafter: str | None, said: _Said) -> Iterator[bytes]:
     format, stream = opened(name, source, drafter)
     if format == NATIVE:
-        raise UsageError(
-            f"{shown(name)}: a trace already, or nothing that an importer recognises",
-            "A trace goes to `specdiag analyze`. Else say what it is: --from NAME (`specdiag convert --formats` lists them).",
-        )
+        first: list[Piece] = []
+        if source is None and not begins_native(stream, first):
+            raise nobodys(name, first)
+        raise UsageError(f"{shown(name)}: a trace already", "There is nothing to convert: `specdiag analyze` reads it.")
     for piece in stream:
         said.add(name, format, piece)
         yield piece.data

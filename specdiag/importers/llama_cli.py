@@ -2,7 +2,12 @@
 
 Source: examples/speculative, speculative-simple and lookup of llama-cpp-python 0.3.20 to 0.3.36 (llama.cpp#2926 had the same five lines; lookup pads
 the names to 12). Every pass of the verifier gives one token that is no accepted draft: there were n_predict - n_accept passes. The first one of
-llama-speculative and lookup has no draft, nor has one where nothing was found: R is at most that, and at least n_drafted / n_draft.
+llama-speculative and lookup has no draft, nor has one where nothing was found: R is at most that.
+
+n_draft is the limit that was set, but up to llama.cpp#3624 the length that a heuristic had come to: it rose by 2 behind a draft that was taken whole
+and fell by 1 behind another, so that no block was longer than n_draft + passes. The lines are the same. Where the blocks fill more than half of what
+n_draft would allow in that many passes, or llama-lookup's times stand among the lines, it is the limit; else only the weaker bound holds, and the
+length of a full block is not known.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ class _Block:
     """The lines of one run, in their order."""
 
     line: int = 0
+    lookup: bool = False
     values: list[int] = field(default_factory=list)
 
 
@@ -55,6 +61,7 @@ def read(source: Source) -> Iterator[Output]:
             block = _Block()
         elif isinstance(value, int):
             block.line = block.line or seen.line
+            block.lookup = block.lookup or "t_draft" in seen.text
             block.values.append(value)
         else:
             yield from _run(block, value)
@@ -70,8 +77,11 @@ def _value(seen: Sighting, name: str) -> int | str | None:
 
 def _run(block: _Block, rate: str) -> Iterator[Output]:
     most, output, proposed, accepted = block.values
-    last = min(output - accepted, proposed)
-    first = -(-proposed // most) if most else 1
+    passes = output - accepted
+    last = min(passes, proposed)
+    limit = block.lookup or 2 * proposed > passes * most
+    longest = most if limit else most + passes
+    first = -(-proposed // longest) if longest > 0 else 1
     rounds = last if 0 <= first <= last else None
     event = TallyEvent(
         drafter=DRAFTER,
@@ -81,8 +91,8 @@ def _run(block: _Block, rate: str) -> Iterator[Output]:
         accepted=accepted,
         proposed=proposed,
         rounds=rounds,
-        # A tree or the old heuristic, which prints the length it had come to, may have drafted more than n_draft at once.
-        max_draft_tokens=most if rounds is not None and most else None,
+        # A tree may have drafted more than n_draft at once.
+        max_draft_tokens=most if limit and rounds is not None and most else None,
         completion_tokens=output,
         definitions="llama-cpp-cli",
         printed={"accept": rate},

@@ -50,7 +50,7 @@ def opened(name: str, given: str | None = None, drafter: str | None = None) -> t
     if given is not None and len(candidates) == 1:
         return candidates[0].name, converted(name, candidates[0], stream, drafter)
     looked_at: list[Piece] = []
-    native = given is None and _begins_native(stream, looked_at)
+    native = given is None and begins_native(stream, looked_at)
     found = [] if native else _recognised(candidates, stream, looked_at)
     stream = chain(looked_at, stream)
     if len(found) == 1:
@@ -69,14 +69,19 @@ def opened(name: str, given: str | None = None, drafter: str | None = None) -> t
         )
     if native or name.endswith(SUFFIXES) or _may_be_native(looked_at):
         return NATIVE, stream
-    raise InputError(
+    raise nobodys(name, looked_at)
+
+
+def nobodys(name: str, looked_at: list[Piece]) -> InputError:
+    """The error for an input that no importer knows, and that is no trace."""
+    return InputError(
         f"{shown(name)}: no event was read: neither a trace nor a log or result file that an importer recognises{_opening(looked_at)}",
         "A run that failed leaves no figures. Where it did not, say what it is: --from NAME (`specdiag convert --formats` lists them).",
     )
 
 
-def _begins_native(stream: Iterator[Piece], looked_at: list[Piece]) -> bool:
-    """Whether the first line is one of our events: then it is a trace, whatever its texts say."""
+def begins_native(stream: Iterator[Piece], looked_at: list[Piece]) -> bool:
+    """Whether the first line is one of our events: then it is a trace, whatever its texts say. `looked_at`: takes the segment that was read."""
     looked_at.extend(islice(stream, 1))
     head = looked_at[0].head(HEAD).lstrip() if looked_at else b""
     return head.startswith(b"{") and _EVENT.search(head.partition(b"\n")[0]) is not None

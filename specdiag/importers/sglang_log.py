@@ -14,6 +14,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from specdiag.importers.fields import record
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
@@ -126,11 +127,20 @@ def _told(line: int, event: TallyEvent, length: str, rate: str, log: _Log) -> It
         yield from _released(log)
         if not log.told:
             log.told = True
-            one = f", K = {blocks.length}" if blocks.length else ""
-            formula = FORMULAS[blocks.rule]
-            yield Trouble(line, "definition_told", f"accept len {length}, accept rate {rate}: only by {formula}{one}")
+            yield Trouble(
+                line, "definition_told", f"accept len {length}, accept rate {rate}: only by {_rule(blocks, length)}"
+            )
     elif len(log.held) >= HELD:
         yield from _released(log)
+
+
+def _rule(blocks: Blocks, length: str) -> str:
+    """The rule that was told; of the older one, whose rate is above 0 where nothing was accepted, what the newer one gives of the same."""
+    told, full = FORMULAS[blocks.rule or NEWER], blocks.length
+    if not full:
+        return told
+    share = f"; {FORMULAS[NEWER]} is ({length} - 1) / {full} = {float(Fraction(length) - 1) / full:.2f}"
+    return f"{told}, K = {full}{share if blocks.rule != NEWER else ''}"
 
 
 def _released(log: _Log) -> Iterator[Output]:

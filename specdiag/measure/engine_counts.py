@@ -94,6 +94,8 @@ class Window:
 
     def _why_not(self, needed: dict[str, str]) -> str:
         """Which counts no report has, in the words of the definitions."""
+        if not self.summary.counts:
+            return RATIOS
         missing = [symbol for symbol, name in needed.items() if not self.sums(name)]
         behind = next((_BEHIND[needed[symbol]] for symbol in missing if needed[symbol] in _BEHIND), None)
         if behind and self.sums("cut").get(("cut", 0)):

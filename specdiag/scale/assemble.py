@@ -121,26 +121,25 @@ class Assembler:
         else:
             advice = "A trace has one JSON event a line: docs/trace-format.md."
         for code, place in self.notes.first_problem()[:1]:
-            kind, (number, line) = CATALOGUE[code], divmod(place.line, 1 << LINE_BITS)
-            text = f" ({shown(place.text)})" if place.text else ""
-            listed.append(f"first problem: {shown(self.inputs[number].name)}:{line}: {kind.message}{text}")
-            advice = f"{kind.advice[:1].upper()}{kind.advice[1:]}. {advice}"
+            advice = f"{_sentence(CATALOGUE[code].advice)}. {advice}"
+            listed.append(f"first problem: {self._place(code, place)}")
         return "; ".join(listed), advice
 
     def _strict(self) -> None:
         problems = self.notes.first_problem() if self.task.strict else []
         if problems:
-            lines = []
-            for code, place in problems:
-                number, line = divmod(place.line, 1 << LINE_BITS)
-                text = f" ({shown(place.text)})" if place.text else ""
-                where = f"{shown(self.inputs[number].name)}:{line}: {shown(place.path)}"
-                lines.append(f"{where}: {CATALOGUE[code].message}{text}")
             advice = "; ".join(dict.fromkeys(CATALOGUE[code].advice for code, _ in problems))
             raise TraceError(
-                lines,
-                f"{advice[:1].upper()}{advice[1:]}. With --lenient it is noted, and the rest of the trace counts.",
+                [self._place(code, place) for code, place in problems],
+                f"{_sentence(advice)}. With --lenient it is noted, and the rest of the trace counts.",
             )
+
+    def _place(self, code: str, place: Where) -> str:
+        """Input, line, field and what is wrong there."""
+        number, line = divmod(place.line, 1 << LINE_BITS)
+        text = f" ({shown(place.text)})" if place.text else ""
+        path = "" if place.path == "$" else f"{shown(place.path)}: "
+        return f"{shown(self.inputs[number].name)}:{line}: {path}{CATALOGUE[code].message}{text}"
 
     def _epoch_of(self, header: Trace, line: int) -> int:
         """Traces are told apart by their id; a header without one begins a trace of its own, and of several with one the first stands."""
@@ -325,6 +324,10 @@ def _events_read(item: InputCount) -> str:
     parts = [f"{number:,} {shown(name)}" for name, number in counts[:NAMED]]
     parts += [f"{len(counts) - NAMED:,} types more"] if len(counts) > NAMED else []
     return f"events read: {', '.join(parts)}" if parts else "no event was read"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _identity(rows: Blocks | Ghosts) -> Iterable[tuple[int, int, int]]:

@@ -60,7 +60,8 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         _ours.append(self.pipe)
         self.process = context.Process(target=_work, args=(theirs, task), daemon=True)  # type: ignore[attr-defined]
-        self.process.start()
+        with _uninterrupted():
+            self.process.start()
         theirs.close()
 
     def ask(self, piece: Piece) -> None:
@@ -83,6 +84,19 @@ class _Worker:
         _ours.remove(self.pipe)
         self.pipe.close()
         self.process.join()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Interrupts wait: one that came to a worker before it ignores them would print its traceback."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

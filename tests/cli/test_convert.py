@@ -133,6 +133,15 @@ def test_unknown_and_unfit_formats_are_usage_errors(log: Path, tmp_path: Path) -
     trace = tmp_path / "t.jsonl"
     trace.write_text(build.lines(build.rounds(3)))
     assert "a trace already" in run("convert", str(trace)).err
+    other = tmp_path / "o.jsonl"
+    other.write_text('{"ev": "request", "rid": 0}\n')
+    done = run("convert", str(other))
+    assert done.code == 2
+    assert 'neither a trace nor a log or result file that an importer recognises; it begins: {"ev"' in done.err
+    assert (
+        "$.type: field is missing or of the wrong type (expected a string, got nothing)"
+        in run("analyze", str(other)).err
+    )
     assert run("convert").code == 2
     assert "replace its own input" in run("convert", str(log), "-o", str(log)).err
     assert run("analyze", "--from", "specdiag", str(log)).code == 2

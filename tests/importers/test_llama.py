@@ -157,22 +157,31 @@ register(CLI, block(3, 11, 12, 6, "50.000%"), block(3, 11, 12, 6, "50.000%", 12,
 
 
 @pytest.mark.parametrize(
-    ("figures", "rounds", "estimated"),
+    ("figures", "rounds", "estimated", "full"),
     [
-        ((8, 129, 132, 47, "35.606%"), 82, 65),
-        ((53, 266, 245, 231, "94.286%"), 35, 30),
-        ((16, 266, 254, 223, "87.795%"), 43, 27),
-        ((16, 371, 912, 313, "34.320%"), 58, 1),
-        ((3, 11, 12, 6, "50.000%"), 5, 1),
+        ((8, 129, 132, 47, "35.606%"), 82, (80, 65), (None, 8)),
+        ((53, 266, 245, 231, "94.286%"), 35, (32, 30), (None, 53)),
+        ((16, 266, 254, 223, "87.795%"), 43, (38, 27), (None, 16)),
+        ((16, 371, 912, 313, "34.320%"), 58, (1, 1), (16, 16)),
+        ((3, 11, 12, 6, "50.000%"), 5, (1, 1), (3, 3)),
     ],
 )
 @pytest.mark.parametrize("width", [9, 12])
-def test_thread_32(figures: tuple[int, int, int, int, str], rounds: int, estimated: int, width: int) -> None:
-    """llama.cpp#2926, #3006, #10455: the counts are exact, the rounds lie between full blocks and the passes of the verifier."""
+def test_thread_32(
+    figures: tuple[int, int, int, int, str],
+    rounds: int,
+    estimated: tuple[int, int],
+    full: tuple[int | None, int],
+    width: int,
+) -> None:
+    """llama.cpp#2926, #3006, #10455: the counts are exact, the rounds lie between the longest blocks and the passes of the
+    verifier, and n_draft is the length of a full block only where it is no length that a heuristic had come to."""
     text = block(*figures, width=width)
     tally = tallies(text, CLI)[0]
     assert (tally.completion_tokens, tally.proposed, tally.accepted) == figures[1:4]
-    assert (tally.rounds, (tally.estimated or {}).get("rounds")) == (rounds, estimated)
+    lookup = width == 12
+    assert (tally.rounds, (tally.estimated or {}).get("rounds")) == (rounds, estimated[lookup])
+    assert tally.max_draft_tokens == full[lookup]
     assert tally.printed == {"accept": figures[4]}
 
 
