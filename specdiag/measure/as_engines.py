@@ -47,12 +47,18 @@ def engine_views(
     """One view for each engine and each body of evidence: the rounds, and the counts of each drafter that an engine kept. `declared`: drafts of a
     full block, by the header."""
     chosen = [ENGINES[name] for name in names]
-    rounds = _Rounds.of(tables, means, declared) if chosen else None
+    rounds = _Rounds.of(tables, means, declared or _of_reports(tables)) if chosen else None
     views = [rounds.view(engine) for engine in chosen] if rounds else []
     for drafter in tables.drafters if chosen else []:
         for window in tables.engine(drafter):
             views += [_of_counts(engine, drafter, window) for engine in chosen]
     return views
+
+
+def _of_reports(tables: Tables) -> int | None:
+    """The length of a full block by the counts of an engine beside the rounds, where all of them give the same one."""
+    found = {window.full for drafter in tables.drafters for window in tables.engine(drafter)}
+    return found.pop() if len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +163,12 @@ class _Rounds:
         if (shapes.padding > 0).any():
             yield f"rounds of placeholders {'count as rounds that accepted nothing' if how.padding else 'do not count'}"
         if ((shapes.drafts == 0) & (shapes.padding == 0)).any():
-            yield f"rounds without a draft {'count' if how.draftless else 'are in no counter'}"
+            counted_in = "are in no counter but output tokens" if _prints_output(engine) else "are in no counter"
+            yield f"rounds without a draft {'count' if how.draftless else counted_in}"
+
+
+def _prints_output(engine: Engine) -> bool:
+    return any("G" in figure.symbols for figure in engine.figures)
 
 
 def _shown(engine: Engine) -> str:

@@ -23,6 +23,10 @@ TAKEN = {
     "A": _NO_STOP,
     "D": _NO_STOP,
 }
+_ONE_OF_TWO = {
+    "more": "output tokens above the counts are taken to be rounds without a draft, and no draft to stand behind a stop",
+    "less": "output tokens below the counts are taken to be drafts behind a stop, and no round to be without a draft",
+}
 _BEHIND = {
     "accepted_kept": "accepted drafts behind a stop are among these, and in how many requests is not known",
     "proposed_to_stop": "proposed drafts behind a stop are among these, and how many is not known",
@@ -74,8 +78,19 @@ class Window:
         for symbol, name in by_position.items():
             if symbol in needed:
                 found[symbol] = tuple(sums.get((name, i), 0) for i in range(1, self.positions + 1))
+        assumes += [*self._told(sums, set(names.values()))]
         loose = {symbol: sums.get((f"{name}±", 0), 0) for symbol, name in sorted(needed.items())}
         return Found(Counts(**found, K=_full(sums)), {s: width for s, width in loose.items() if width}, assumes)
+
+    @staticmethod
+    def _told(sums: dict[tuple[str, int], int], names: set[str]) -> Iterator[str]:
+        """What is taken to be so where a derived counter tells rounds without a draft, or drafts behind a stop: output has but their difference."""
+        rounds, requests = (sums.get((name, 0), 0) for name in ("rounds", "requests"))
+        known = {"all_rounds": rounds, "passes": rounds + requests}
+        if any(sums.get((name, 0), 0) > known[name] for name in names & known.keys()):
+            yield _ONE_OF_TWO["more"]
+        if names & {"accepted_kept", "accepted_less_one", "proposed_to_stop"} and sums.get(("cut", 0)):
+            yield _ONE_OF_TWO["less"]
 
     def mean(self, figure: Figure, engine: Engine) -> tuple[int, int, int, int]:
         """Of a mean over requests: the sum of their ratios, their number, and the bounds of the sum, in MEAN_UNIT."""
@@ -104,6 +119,11 @@ class Window:
             missing = ["n" if symbol == "G" else symbol for symbol in missing]
         words = " and ".join(SYMBOLS[symbol] for symbol in dict.fromkeys(missing or needed))
         return f"{words} not known" + ("" if missing else " of the same report")
+
+    @property
+    def full(self) -> int | None:
+        """The length of a full block, where every report gives the same one."""
+        return _full(self.sums())
 
     @property
     def positions(self) -> int:

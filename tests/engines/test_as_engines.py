@@ -115,6 +115,7 @@ def test_how_an_engine_counts_is_said_where_it_makes_a_difference(tmp_path: Path
         "rounds of placeholders count as rounds that accepted nothing",
         "rounds without a draft are in no counter",
     ]
+    assert view(found, "sglang").counting[-1] == "rounds without a draft are in no counter but output tokens"
     [rate] = [figure for figure in view(found, "vllm-v0").figures if figure.name == "Draft acceptance rate"]
     assert "every block as a full one" in rate.counts_in
 
@@ -176,6 +177,7 @@ def test_counts_past_a_stop_give_no_share_of_the_output(tmp_path: Path) -> None:
     )
     assert exllama.figures[0].rate.absent == "proposed drafts behind a stop are among these, and how many is not known"
     [one] = counts(tmp_path, "mlx", completion_tokens=9, requests=1, **fields)
+    assert "output tokens below the counts are taken to be drafts behind a stop" in one.assumes[0]
     assert (one.figures[0].rate.numerator, one.figures[0].rate.denominator) == (5, 8)
 
 
