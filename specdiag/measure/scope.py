@@ -180,8 +180,7 @@ def _spreads(drafter: Drafter) -> bool:
 
 def _alone(drafters: list[Drafter]) -> str:
     """What the drafters reach alone, best first; in a large pool only the ones at both ends."""
-    known = [(d.id, d.views["solo"].rates["draft_acceptance"]) for d in drafters]
-    known += [(d.id, d.engine_counts["engine_draft_acceptance"]) for d in drafters if d.engine_counts]
+    known = [(d.id, _own(d)) for d in drafters]
     told = sorted(
         ((rate, name) for name, rate in known if rate.value is not None), key=lambda x: (-(x[0].value or 0), x[1])
     )
@@ -189,6 +188,12 @@ def _alone(drafters: list[Drafter]) -> str:
     if len(parts) > NAMED:
         parts = [*parts[: NAMED - 1], f"… {parts[-1]}"]
     return ", ".join(parts) or "no evidence"
+
+
+def _own(drafter: Drafter) -> Rate:
+    """Its acceptance alone by its rounds, else by the counts that an engine kept."""
+    rounds = drafter.views["solo"].rates["draft_acceptance"]
+    return rounds if rounds.value is not None else drafter.engine_counts.get("engine_draft_acceptance", rounds)
 
 
 def _culprit(tables: Tables, blamed: Blame | None) -> str:

@@ -122,6 +122,8 @@ class Assembler:
             advice = "A trace has one JSON event a line: docs/trace-format.md."
         for code, place in self.notes.first_problem()[:1]:
             advice = f"{_sentence(CATALOGUE[code].advice)}. {advice}"
+            # Where a whole line is no event, there is no field to name.
+            place = place._replace(path=place.path if place.path != "$" else "")
             listed.append(f"first problem: {self._place(code, place)}")
         return "; ".join(listed), advice
 
@@ -138,7 +140,7 @@ class Assembler:
         """Input, line, field and what is wrong there."""
         number, line = divmod(place.line, 1 << LINE_BITS)
         text = f" ({shown(place.text)})" if place.text else ""
-        path = "" if place.path == "$" else f"{shown(place.path)}: "
+        path = f"{shown(place.path)}: " if place.path else ""
         return f"{shown(self.inputs[number].name)}:{line}: {path}{CATALOGUE[code].message}{text}"
 
     def _epoch_of(self, header: Trace, line: int) -> int:

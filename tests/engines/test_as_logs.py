@@ -137,3 +137,11 @@ def test_positions_where_nothing_was_accepted_are_zero(tmp_path: Path) -> None:
     [view] = views(tmp_path / "v.log", line, "vllm")
     found = {figure.position: figure.rate for figure in view.figures if figure.name.startswith("Per-position")}
     assert [(found[i].numerator, found[i].denominator) for i in (1, 5, 6, 15)] == [(39, 65), (4, 65), (0, 65), (0, 65)]
+
+
+def test_a_drafter_with_rounds_and_counts_is_named_once(tmp_path: Path) -> None:
+    """The headline takes acceptance of the rounds, and of the counts beside them only where there are no rounds."""
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(response(WORKED, 11)))
+    headline = analyze(str(path), Options(replicates=20)).headline.text
+    assert headline.endswith("Acceptance: 0.50 (draft).")
