@@ -143,5 +143,5 @@ def test_a_drafter_with_rounds_and_counts_is_named_once(tmp_path: Path) -> None:
     """The headline takes acceptance of the rounds, and of the counts beside them only where there are no rounds."""
     path = tmp_path / "r.json"
     path.write_text(json.dumps(response(WORKED, 11)))
-    headline = analyze(str(path), Options(replicates=20)).headline.text
+    headline = analyze(str(path), Options(replicates=20)).headline.sentence
     assert headline.endswith("Acceptance: 0.50 (draft).")
