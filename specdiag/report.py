@@ -75,13 +75,15 @@ class View(msgspec.Struct, frozen=True):
 class EngineWindow(msgspec.Struct, frozen=True):
     """Counts that an engine kept: over which `window` (`interval`, `lifetime`, `request`), from how many reports of it, and the sums of those that
     have the count. Of a lifetime the last report of each run counts. `sources`: how many processes, ranks or slots made them, by name;
-    `max_draft_tokens`: of a full block, where all of them give the same."""
+    `max_draft_tokens`: of a full block, where all of them give the same;
+    `estimated`: which of the counts follow from rounded figures."""
 
     window: str
     reports: int
     counts: dict[str, float]
     sources: int = 1
     max_draft_tokens: int | None = None
+    estimated: list[str] = []
 
 
 class EnginePrinted(msgspec.Struct, frozen=True):
@@ -98,7 +100,8 @@ class EnginePrinted(msgspec.Struct, frozen=True):
 
 
 class Drafter(msgspec.Struct, frozen=True):
-    """One drafter: what the header declares of it, and its figures per view."""
+    """One drafter: what the header declares of it, and its figures per view. `engine_others`: windows of its counts that overlap the one whose
+    rates are given, and are not added to it."""
 
     id: str
     declared: bool
@@ -111,6 +114,7 @@ class Drafter(msgspec.Struct, frozen=True):
     engine_counts: dict[str, Rate]
     engine_window: EngineWindow | None = None
     engine_printed: list[EnginePrinted] = []
+    engine_others: list[EngineWindow] = []
 
 
 class Shared(msgspec.Struct, frozen=True):

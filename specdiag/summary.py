@@ -186,7 +186,7 @@ def _drafter(
     figures = views(tables, name, rates)
     figures["all"].rates["draft_acceptance_request_mean"] = means.of("draft_acceptance_request_mean", ("drafter", name))
     printed = as_printed.of(name)
-    counted, window = engine_rates(tables.engine(name), bool(printed))
+    counted = engine_rates(tables.engine(name), bool(printed))
     return Drafter(
         id=name,
         declared=info is not None,
@@ -196,9 +196,10 @@ def _drafter(
         temperature=info.temperature if info else None,
         abstained=int(mine.total("one", ~mine.some)[0]),
         views=figures,
-        engine_counts=counted,
-        engine_window=window,
+        engine_counts=counted.rates,
+        engine_window=counted.window,
         engine_printed=printed,
+        engine_others=counted.others,
     )
 
 
@@ -257,7 +258,7 @@ def _mixed(headers: list[events.Trace]) -> list[str]:
         "verifiers": lambda h: h.verifier.id if h.verifier else None,
         "verifier temperatures": lambda h: h.verifier.temperature if h.verifier else None,
         "drafter temperatures": lambda h: ", ".join(sorted(f"{d.id}={d.temperature}" for d in h.drafters or [])),
-        "engines": lambda h: f"{h.engine.name} {h.engine.version}" if h.engine else None,
+        "engines": lambda h: " ".join(filter(None, (h.engine.name, h.engine.version))) if h.engine else None,
         "builds": lambda h: h.slices.get("build"),
     }
     out = []

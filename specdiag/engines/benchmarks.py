@@ -22,8 +22,8 @@ ENGINES = (
             Figure("spec_decode_overall_draft_acceptance_rate", "rate", "A", "D", "%", where=_SUMMARY),
             Figure("spec_decode_draft_acceptance_rate", "rate", "A", "D", "%", per="request", where=_SUMMARY),
             Figure("spec_decode_accepted_per_verified", "rate", "A + R", "D + R", per="request", where=_SUMMARY),
-            Figure("mean_acceptance_length", "length", "A + R", "R", where=_RECORD),
-            Figure("draft_acceptance_rate", "rate", "A", "D", where=_RECORD),
+            Figure("mean_acceptance_length", "length", "A + R", "R", where=_RECORD, exact=True),
+            Figure("draft_acceptance_rate", "rate", "A", "D", where=_RECORD, exact=True),
         ),
         counting=Counting(padding=True),  # its records are those of vLLM
     ),

@@ -74,7 +74,8 @@ class Figure:
     """One figure of an engine.
 
     `top` and `bottom`: sums of products of symbols; `reach` and `hazard` have no `top`. `per`: what the ratio is taken of;
-    with `request` the figure is the mean over requests of their ratios. `where`: the field, log line or metric that holds it.
+    with `request` the figure is the mean over requests of their ratios. `where`: the field, log line or metric that holds it. `exact`:
+    whether the engine writes it with all its digits, so that 0.5 is no rounded 0.507.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Figure:
     unit: Literal["", "%"] = ""
     per: Literal["all", "request"] = "all"
     where: str = ""
+    exact: bool = False
 
     @property
     def formula(self) -> str:

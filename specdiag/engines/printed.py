@@ -16,6 +16,7 @@ from specdiag.engines.catalogue import ENGINES
 from specdiag.engines.definitions import Counts, Engine, Figure, Ratio
 
 LAST_BITS = Fraction(1, 2**51)  # of a float, relative to it: what two or three operations on it may lose
+FLOAT32 = Fraction(1, 2**22)
 MOST_EXPLAINED = 3  # definitions that a note names
 _NUMBER = re.compile(r"(-?\d+(?:\.(\d+))?(?:[eE]([+-]?\d+))?)(%?)")
 
@@ -34,6 +35,11 @@ class Printed(NamedTuple):
         value, slack = self.value, self.slack
         off = abs(ratio.numerator * value.denominator - value.numerator * ratio.denominator) * slack.denominator
         return off <= slack.numerator * abs(ratio.denominator) * value.denominator
+
+    @property
+    def unrounded(self) -> Printed:
+        """The same, of an engine that writes all digits: off by those of a 32-bit float at most."""
+        return Printed(self.value, min(self.slack, max(abs(self.value) * FLOAT32, LAST_BITS)))
 
 
 @functools.lru_cache(1024)
@@ -64,6 +70,8 @@ def differing(definitions: str, printed: dict[str, str], counts: Counts) -> Iter
         base, position = named(name)
         figure = engine.figure(base) if engine else None
         said = parsed(text)
+        if said is not None and figure is not None and figure.exact:
+            said = said.unrounded
         ratio = figure.of(counts, position) if figure else ""
         if engine is None or figure is None or said is None or not isinstance(ratio, Ratio) or said.is_(ratio):
             continue

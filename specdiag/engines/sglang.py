@@ -11,8 +11,8 @@ from specdiag.engines.definitions import Counting, Engine, Figure
 
 _LENGTH = Figure("accept len", "length", "A + R", "R", where="decode log line; gauge `sglang:spec_accept_length`")
 _PER_REQUEST = (
-    Figure("spec_accept_length", "length", "G", "R", where="`meta_info`, `sglext.spec_tokens_details`"),
-    Figure("spec_accept_rate", "rate", "A", "R * K", where="`meta_info`, `sglext.spec_tokens_details`"),
+    Figure("spec_accept_length", "length", "G", "R", where="`meta_info`, `sglext.spec_tokens_details`", exact=True),
+    Figure("spec_accept_rate", "rate", "A", "R * K", where="`meta_info`, `sglext.spec_tokens_details`", exact=True),
 )
 _RATE = "decode log line; gauge `sglang:spec_accept_rate`"
 

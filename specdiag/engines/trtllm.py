@@ -14,7 +14,7 @@ ENGINES = (
         "TensorRT-LLM",
         (
             Figure("acceptanceLength", "length", "A + R", "R", where="`specDecodingStats` of an iteration"),
-            Figure("acceptance_rate", "rate", "A", "D", where="`speculative_decoding` of a request"),
+            Figure("acceptance_rate", "rate", "A", "D", where="`speculative_decoding` of a request", exact=True),
             Figure("avg_decoded_tokens_per_iter", "length", "G", "P", where="choice of a response"),
         ),
         source="iteration stats, request_perf_metrics",

@@ -31,9 +31,21 @@ ENGINES = (
             _RATE,
             _REACH,
             Figure(
-                "mean_acceptance_length", "length", "A + R", "R", where="`metrics.speculative_decoding` of a response"
+                "mean_acceptance_length",
+                "length",
+                "A + R",
+                "R",
+                where="`metrics.speculative_decoding` of a response",
+                exact=True,
             ),
-            Figure("draft_acceptance_rate", "rate", "A", "D", where="`metrics.speculative_decoding` of a response"),
+            Figure(
+                "draft_acceptance_rate",
+                "rate",
+                "A",
+                "D",
+                where="`metrics.speculative_decoding` of a response",
+                exact=True,
+            ),
         ),
         counting=Counting(padding=True),  # from 0.28 on
     ),

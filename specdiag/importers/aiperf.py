@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from specdiag.importers.averages import mean_of_means
-from specdiag.importers.fields import count, counts, number_text, record, text
+from specdiag.importers.fields import count, counts, no_count, number_text, record, text
 from specdiag.importers.histogram import MOST_DRAFTS, FirstRounds, accepted, one_by_one, reached, sparse
 from specdiag.importers.identities import readings, told
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
@@ -23,6 +23,8 @@ from specdiag.trace.events import TallyEvent
 _RECORD = re.compile(rb'"spec_decode_acceptance"\s*:\s*(?:null|\{)')
 _POOLED = re.compile(rb'"pooled_spec_decode_acceptance_histogram"\s*:\s*\{')
 _NUMBERS = ("num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens")
+_WITHIN = "spec_decode_acceptance."
+_NO_HISTOGRAM = f"{_WITHIN}acceptance_histogram: expected whole numbers by whole number"
 _LENGTHS = ("spec_decode_acceptance_length", "spec_decode_token_weighted_acceptance_length")
 _RATES = ("spec_decode_draft_acceptance_rate", "spec_decode_overall_draft_acceptance_rate")
 _SHARES = ("spec_decode_accepted_per_verified",)
@@ -46,7 +48,7 @@ def _request(
     rounds, taken, proposed = (count(found.get(key)) for key in _NUMBERS)
     histogram = sparse(found.get("acceptance_histogram"))
     if rounds is None or taken is None or proposed is None or histogram is None:
-        yield Trouble(line, "report_unreadable", f"acceptance_histogram or one of {', '.join(_NUMBERS)} is no count")
+        yield Trouble(line, "no_count", no_count(found, *_NUMBERS, within=_WITHIN) or _NO_HISTOGRAM)
         return
     most = count(found.get("num_spec_tokens"))
     event = TallyEvent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -16,6 +17,7 @@ from specdiag.version import __version__
 
 SEGMENT = 1 << 20  # bytes of trace that are put out at a time
 _encode = msgspec.json.Encoder().encode
+HALF = "half of a surrogate pair"
 
 
 def converted(name: str, importer: Importer, pieces: Iterable[Piece], drafter: str | None = None) -> Iterator[Piece]:
@@ -26,10 +28,10 @@ def converted(name: str, importer: Importer, pieces: Iterable[Piece], drafter: s
     evidence = 0
     for item in importer.read(source):
         if isinstance(item, Trouble):
-            source.notes.add(item.code, item.line, "$", item.text)
+            source.notes.add(item.code, item.line, "$", _whole(item.text))
             continue
         if not batch.begun and not isinstance(item.event, Trace):
-            batch.add(1, header(importer, drafter))
+            batch.add(1, header(importer, drafter or _drafter(item.event)))
         event = item.event if drafter is None else _renamed(item.event, drafter)
         if isinstance(event, Trace):
             event = _signed(event, importer)
@@ -47,6 +49,10 @@ def converted(name: str, importer: Importer, pieces: Iterable[Piece], drafter: s
 def header(importer: Importer, drafter: str | None = None) -> Trace:
     """The header of a trace of this importer, where the input says nothing of itself."""
     return _signed(Trace(schema=SCHEMA, drafters=[DrafterInfo(drafter or DRAFTER)]), importer)
+
+
+def _drafter(event: Event) -> str:
+    return event.drafter if isinstance(event, TallyEvent | Proposal) else DRAFTER
 
 
 def _signed(trace: Trace, importer: Importer) -> Trace:
@@ -75,7 +81,11 @@ class _Batch:
         self.size = self._counted = self._read = 0
 
     def add(self, line: int, event: Event) -> None:
-        text = _encode(event)
+        try:
+            text = _encode(event)
+        except UnicodeEncodeError:
+            text = _encode(_whole(msgspec.to_builtins(event)))
+            self.source.notes.add("invalid_utf8", line, "$", HALF)
         self.begun = True
         self._lines.append(line)
         self._texts.append(text)
@@ -97,12 +107,24 @@ class _Batch:
         return Piece(data=data, last=last, origin=origin)
 
 
+def _whole(value: Any) -> Any:
+    """The value with halves of surrogate pairs, which are no characters, replaced."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(inner) for key, inner in value.items()}
+    return [_whole(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _nothing(source: Source, importer: Importer) -> InputError:
     if not source.size:
         return InputError(f"{shown(source.name)}: empty", "Nothing was written to it.")
     said = f"; it begins: {shown(source.opening)}" if source.opening else ""
-    trouble = [(place.line, code) for code, places in source.notes.places.items() for place in places[:1]]
-    bad = f"; at line {min(trouble)[0]}: {CATALOGUE[min(trouble)[1]].message}" if trouble else ""
+    trouble = [(place.line, code, place.text) for code, places in source.notes.places.items() for place in places[:1]]
+    bad = ""
+    if trouble:
+        line, code, text = min(trouble)
+        bad = f"; at line {line}: {CATALOGUE[code].message}{f' ({shown(text)})' if text else ''}"
     return InputError(
         f"{shown(source.name)}: no figure of {importer.name} in {source.lines:,} lines{bad}{said}",
         f"It reads {importer.reads}. A run that failed leaves no figures; for another format give another --from.",

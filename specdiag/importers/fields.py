@@ -23,6 +23,15 @@ def count(value: Any) -> int | None:
     return int(value) if 0 <= value <= MOST else None
 
 
+def no_count(found: dict[str, Any], *names: str, within: str = "") -> str:
+    """What the first of these fields is that is no count: its path, what was expected, and what stands there. Nothing where all are."""
+    for name in names:
+        if count(found.get(name)) is None:
+            got = repr(found[name])[:80] if name in found else "nothing"
+            return f"{within}{name}: expected a whole number from 0 on, got {got}"
+    return ""
+
+
 def counts(value: Any) -> list[int] | None:
     """A list of counts; None if one of its members is none."""
     if not isinstance(value, list) or len(value) > LONGEST:

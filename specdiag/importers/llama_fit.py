@@ -24,6 +24,8 @@ def rounds_of(
     accepted: int, proposed: int, length: str | None, rates: Sequence[str], output: int | None, most: int | None
 ) -> Fit | str:
     """What the figures leave; a sentence where no whole number of rounds fits them. `most`: drafts of a full block, where the log says so."""
+    if not proposed:
+        return Fit(0)
     guess = None if output is None else output - 1 - accepted  # R, where every round had a draft
     if length is None:
         return _by_output(proposed, guess, most)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from specdiag.importers.fields import count, number_text, record, text
+from specdiag.importers.fields import count, no_count, number_text, record, text
 from specdiag.importers.identities import told
 from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
 from specdiag.importers.source import Source
@@ -28,7 +28,7 @@ def read(source: Source) -> Iterator[Output]:
         if not timings.keys() & {"draft_n", "draft_n_accepted"}:
             continue  # nothing was drafted, or nothing was to be
         if proposed is None or accepted is None:
-            yield Trouble(line, "report_unreadable", "draft_n or draft_n_accepted is no count")
+            yield Trouble(line, "no_count", no_count(timings, "draft_n", "draft_n_accepted", within="timings."))
             continue
         name = text(answer.get("id")) or f"line-{line}"
         yield from told(line, _request(name, accepted, proposed, count(timings.get("predicted_n"))))

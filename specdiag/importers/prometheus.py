@@ -63,6 +63,9 @@ def scrapes(source: Source, prefix: str) -> Iterator[Scrape]:
             value = float(found[3])
         except ValueError:
             continue
+        if found[1].endswith("_total") and whole_number(value) is None:
+            text = f"{found[1]}: expected a whole number from 0 on, got {found[3]}"
+            source.notes.add("no_count", number, "$", text)
         key = (found[1], *sorted(labels.items()))
         if key in seen:
             yield current

@@ -64,9 +64,11 @@ def opened(name: str, given: str | None = None, drafter: str | None = None) -> t
         raise InputError(f"{shown(name)}: empty", "Nothing was written to it.")
     if given is not None:
         known = ", ".join(importer.name for importer in candidates)
-        raise InputError(
-            f"{shown(name)}: nothing in it tells which of {known} it is{_opening(looked_at)}", "Say which: --from NAME."
-        )
+        others = [
+            *dict.fromkeys(i.name for p in looked_at for i in importers().values() if i.recognise(plain(p.read())))
+        ]
+        advice = f"It looks like {' or '.join(others)}: --from {others[0]}." if others else "Say which: --from NAME."
+        raise InputError(f"{shown(name)}: nothing in it tells which of {known} it is{_opening(looked_at)}", advice)
     if native or name.endswith(SUFFIXES) or _may_be_native(looked_at):
         return NATIVE, stream
     raise nobodys(name, looked_at)

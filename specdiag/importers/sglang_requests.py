@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from specdiag.importers.fields import count, counts, number_text, record, text
+from specdiag.importers.fields import count, counts, no_count, number_text, record, text
 from specdiag.importers.identities import told
 from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
 from specdiag.importers.nested import Enclosed, enclosed
@@ -48,7 +48,7 @@ def request(line: int, found: Enclosed, *, alone: bool = True, suffix: str = "")
     if output is None and alone:
         output = count(record(found.value("usage")).get("completion_tokens"))
     if rounds is None:
-        yield Trouble(line, "report_unreadable", f"{ROUNDS} is no count")
+        yield Trouble(line, "no_count", no_count(meta, ROUNDS, within=f"{found.name}." if found.name else ""))
         return
     event = TallyEvent(
         drafter=DRAFTER,

@@ -80,7 +80,7 @@ class Source:
     def sightings(self, *markers: str) -> Iterator[Sighting]:
         """Every place where one of these markers stands, in order."""
         wanted = [marker.encode() for marker in markers]
-        loose = re.compile(b"|".join(b"(%s)" % _BREAK.join(map(_one, m.replace(b" ", b""))) for m in wanted))
+        loose = re.compile(b"|".join(b"(%s)" % broken(marker) for marker in markers))
         for start, data, small in self.chunks():
             hits = _loosely(data, loose) if small else _exactly(data, wanted)
             lines, counted = start, 0
@@ -115,7 +115,8 @@ class Source:
             try:
                 value = _decoded(text)
             except (ValueError, RecursionError):
-                if text.rstrip(b" ,")[-1:] in b"{[" and text[:1] in b"{[":  # a value that goes on: the rest is held
+                goes_on = text.rstrip(b" ,")[-1:] in b"{[" or (text[:1] == b"[" and text[-1:] == b",")
+                if goes_on and text[:1] in b"{[":  # the rest is held
                     held, held_from, size = [line], number, len(line)
                 elif not text.startswith((b"event:", b":", b"id:", b"retry:")):
                     self.notes.add("not_json", number, "$", text[:80].decode(errors="replace"))
@@ -149,6 +150,11 @@ def plain(data: bytes) -> bytes:
     if b"\x1b" in data:
         data = _ESCAPES.sub(b"", data)
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
+
+
+def broken(text: str) -> bytes:
+    """A pattern for this text with its spaces lost, or wrapped anywhere."""
+    return _BREAK.join(map(_one, text.replace(" ", "").encode()))
 
 
 def _one(byte: int) -> bytes:

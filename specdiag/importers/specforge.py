@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from specdiag.importers.averages import mean_of_means
-from specdiag.importers.fields import count, number_text, record, text
+from specdiag.importers.fields import count, no_count, number_text, record, text
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
 from specdiag.importers.ratios import Ratios
 from specdiag.importers.source import Source
@@ -156,7 +156,7 @@ def _counted(
     figure = "average_acceptance_length" if definitions == "specforge-sglang" else "accept_length"
     said = number_text(found.get(figure))
     if rounds is None or output is None:
-        yield Trouble(line, "report_unreadable", "spec_verify_count or output_tokens is no count")
+        yield Trouble(line, "no_count", no_count(found, "spec_verify_count", "output_tokens"))
         return
     if output < rounds:
         yield Trouble(line, "not_counts", f"{output} tokens from {rounds} rounds")

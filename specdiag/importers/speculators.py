@@ -34,7 +34,7 @@ def read(source: Source) -> Iterator[Output]:
             continue
         rounds, proposed, accepted = numbers = tuple(_count(row.fields[name]) for name in _COUNTS)
         if rounds is None or proposed is None or accepted is None:
-            yield Trouble(row.number, "report_unreadable", f"one of {', '.join(_COUNTS)} is no count")
+            yield Trouble(row.number, "no_count", _wrong(row.fields))
             continue
         if "strategy" in row.fields:
             if numbers in seen:
@@ -69,6 +69,12 @@ def _subset(row: Line, rounds: int, proposed: int, accepted: int) -> Iterator[Ou
         printed={name: said for name, said in printed.items() if rounds and parsed(said)} or None,
     )
     yield from told(row.number, event)
+
+
+def _wrong(fields: dict[str, str]) -> str:
+    """The first of the counts that is none."""
+    name = next(name for name in _COUNTS if _count(fields[name]) is None)
+    return f"{name}: expected a whole number from 0 on, got {fields[name][:80]!r}"
 
 
 def _count(text: str) -> int | None:

@@ -16,7 +16,7 @@ from specdiag.importers.identities import told
 from specdiag.importers.interface import DRAFTER, Importer, Output, Trouble
 from specdiag.importers.layout import layout, numbers, whole
 from specdiag.importers.rounded import Bounds, Rounds, bounds, fitted, may_be
-from specdiag.importers.source import Sighting, Source
+from specdiag.importers.source import Sighting, Source, broken
 from specdiag.trace.events import TallyEvent
 
 V1, V0, ENGINE = "SpecDecoding metrics: ", "Speculative metrics: ", "Avg prompt throughput: "
@@ -42,7 +42,9 @@ LINE_V0 = layout(
 _PROCESS = re.compile(r"\(([A-Za-z]\w*)[^()]*\bpid=(\d+)[^()]*\)")
 _ENGINE = re.compile(r"\bEngine (\d+): *$|\b(\d+) Engines Aggregated: *$")
 _OURS = re.compile(
-    rb"SpecDecoding\s*metrics:\s*(?:Draft\s*acceptance\s*rate:\s*(?:\d+\.\d|nan)%|Mean\s*acceptance\s*length:)"
+    broken("SpecDecoding metrics:")
+    + rb"\s*(?:%s\s*(?:\d[\d\s]*\.\s*\d\s*|nan\s*)%%|%s)"
+    % (broken("Draft acceptance rate:"), broken("Mean acceptance length:"))
 )
 _OURS_V0 = re.compile(rb"Speculative\s*metrics:\s*Draft\s*acceptance\s*rate:")
 _ALL = "all engines"

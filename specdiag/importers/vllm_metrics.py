@@ -58,10 +58,13 @@ class _Counters:
 
 def read(source: Source) -> Iterator[Output]:
     """For each engine what was added from scrape to scrape; of a single scrape all since the start."""
-    last: dict[str, tuple[_Counters, bool]] = {}  # of each engine, and whether it was told already
+    last: dict[str, tuple[_Counters, str, bool]] = {}  # of each engine, its drafter, and whether it was told already
+    models = _Models()
     refused = False
     for scrape in scrapes(source, PREFIX):
-        for engine, samples in _engines(scrape.samples).items():
+        engines = _engines(scrape.samples)
+        models.seen(engines)
+        for engine, samples in engines.items():
             if EMITTED in samples or (samples.keys() & GAUGES.keys() and ROUNDS not in samples):
                 yield from _v0(engine, samples, refused)
                 refused = refused or EMITTED in samples
@@ -69,6 +72,8 @@ def read(source: Source) -> Iterator[Output]:
             now = _counters(samples)
             if now is None:
                 continue
+            if REACHED in samples and now.reached is None:
+                yield Trouble(now.line, "no_count", f"{REACHED}: expected positions 0, 1, 2, … with whole numbers")
             before = last.get(engine)
             if before is not None:
                 added = now.less(before[0])
@@ -78,12 +83,31 @@ def read(source: Source) -> Iterator[Output]:
                         "counter_reset",
                         f"{engine or 'the engine'}: {before[0].proposed} drafts before, {now.proposed} now",
                     )
-                yield from told(now.line, _tally(engine, added or now, "interval"))
+                yield from told(now.line, _tally(engine, models.drafter(samples), added or now, "interval"))
             if before is not None or len(last) < MOST_ENGINES:
-                last[engine] = now, before is not None
-    for engine, (only, is_told) in last.items():
+                last[engine] = now, models.drafter(samples), before is not None
+    for engine, (only, drafter, is_told) in last.items():
         if not is_told:
-            yield from told(only.line, _tally(engine, only, "lifetime"))
+            yield from told(only.line, _tally(engine, drafter, only, "lifetime"))
+
+
+@dataclass(slots=True)
+class _Models:
+    """Names for drafters: that of one model's needs none, those of several are no one drafter."""
+
+    several: bool = False
+
+    def seen(self, engines: dict[str, dict[str, list[Sample]]]) -> None:
+        """The models of one scrape."""
+        self.several = self.several or len(set(map(_model, engines.values()))) > 1
+
+    def drafter(self, samples: dict[str, list[Sample]]) -> str:
+        """The name of the drafter of these samples."""
+        return f"{DRAFTER} of {_model(samples)}" if self.several else DRAFTER
+
+
+def _model(samples: dict[str, list[Sample]]) -> str:
+    return next(iter(samples.values()))[0].labels.get("model_name", "")
 
 
 def _engines(samples: dict[str, list[Sample]]) -> dict[str, dict[str, list[Sample]]]:
@@ -116,9 +140,9 @@ def _counters(samples: dict[str, list[Sample]]) -> _Counters | None:
     )
 
 
-def _tally(engine: str, counters: _Counters, window: str) -> TallyEvent:
+def _tally(engine: str, drafter: str, counters: _Counters, window: str) -> TallyEvent:
     return TallyEvent(
-        drafter=DRAFTER,
+        drafter=drafter,
         window="lifetime" if window == "lifetime" else "interval",
         source=engine or None,
         rounds=counters.rounds,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from specdiag.importers.fields import count, counts, number_text, record, text
+from specdiag.importers.fields import count, counts, no_count, number_text, record, text
 from specdiag.importers.histogram import MOST_DRAFTS, FirstRounds, one_by_one
 from specdiag.importers.identities import readings
 from specdiag.importers.interface import DRAFTER, Found, Importer, Output, Trouble
@@ -24,6 +24,8 @@ WRAPPED = (
     ("response",),
     ("body",),
 )  # a response as the batch runner, or a log of requests, writes it
+_WITHIN = "metrics.speculative_decoding."
+_NUMBERS = ("num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens")
 _OURS = re.compile(rb'"speculative_decoding"\s*:\s*(?:null|\{)')
 _COUNTED = re.compile(rb'"num_accepted_draft_tokens"')  # the other names are TensorRT-LLM's, too
 
@@ -55,15 +57,13 @@ def _responses(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _request(line: int, response: dict[str, Any], found: dict[str, Any], first: FirstRounds) -> Iterator[Output]:
-    rounds, accepted, proposed = (
-        count(found.get(name)) for name in ("num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens")
-    )
+    rounds, accepted, proposed = (count(found.get(name)) for name in _NUMBERS)
     if rounds is None or accepted is None or proposed is None:
-        yield Trouble(
-            line, "report_unreadable", "num_spec_steps, num_accepted_draft_tokens or num_draft_tokens is no count"
-        )
+        yield Trouble(line, "no_count", no_count(found, *_NUMBERS, within=_WITHIN))
         return
     histogram = counts(found.get("acceptance_histogram"))
+    if histogram is None and found.get("acceptance_histogram") is not None:
+        yield Trouble(line, "no_count", f"{_WITHIN}acceptance_histogram: expected a list of whole numbers from 0 on")
     event = TallyEvent(
         drafter=DRAFTER,
         window="request",
@@ -85,6 +85,15 @@ def _request(line: int, response: dict[str, Any], found: dict[str, Any], first: 
         or None,
     )
     steps = _steps(found)
+    if steps is None and found.get("per_step_accepted") is not None:
+        yield Trouble(
+            line,
+            "no_count",
+            f"{_WITHIN}per_step_accepted, per_step_drafted: expected two lists of whole numbers, of one length",
+        )
+    usage = record(response.get("usage"))
+    if usage.get("completion_tokens") is not None and event.completion_tokens is None:
+        yield Trouble(line, "no_count", no_count(usage, "completion_tokens", within="usage."))
     wrong = _contradiction(event, histogram, steps)
     if wrong:
         yield Trouble(line, "not_counts", wrong)

@@ -45,5 +45,6 @@ DEFINITIONS: dict[str, str] = {
     "engine_acceptance_length": "1 + accepted tokens / rounds, from counts that the engine kept (`tally` events)",
     "engine_output_per_round": "output tokens / rounds, from counts that the engine kept; tokens of rounds without a draft are among the first only",
     "engine_position_reach": "rounds that accepted at least so many tokens / rounds, from counts that the engine kept",
-    "engine_position_acceptance": "rounds that accepted at least so many tokens / those that accepted one less, from counts that the engine kept",
+    "engine_position_acceptance": "rounds that accepted at least so many tokens / those that accepted one less, of reports whose blocks have that "
+    "position, from counts that the engine kept",
 }

@@ -49,7 +49,7 @@ class Window:
         self.window = window
         self._by_known: dict[frozenset[str], dict[tuple[str, int], int]] = {}
         for kind, number in kinds.items():
-            if kind.name not in ("reached", "drafted") or kind.position <= most:
+            if kind.name not in ("reached", "behind", "drafted") or kind.position <= most:
                 known = frozenset(kind.known.split(","))
                 self._by_known.setdefault(known, {})[kind.name, kind.position] = number
         self._sums: dict[tuple[str, ...], dict[tuple[str, int], int]] = {}
@@ -144,7 +144,9 @@ class Window:
         by_source = [number for (name, _), number in sums.items() if name == "source"]
         reports = sums.get(("events", 0), 0)
         sources = len(by_source) + (reports > sum(by_source))
-        return EngineWindow(self.window, reports, {n: whole(c) for n, c in counts.items()}, sources, _full(sums))
+        estimated = [name for name in COUNTERS if sums.get((f"{name}±", 0))]
+        numbers = {name: whole(number) for name, number in counts.items()}
+        return EngineWindow(self.window, reports, numbers, sources, _full(sums), estimated)
 
     def rates(self) -> Iterator[Rate]:
         """Acceptance, length, output a round where it is counted, and what came to each position."""
@@ -154,18 +156,15 @@ class Window:
             yield self._rate("engine_output_per_round", "completion_tokens", "rounds")
         for position in range(1, self.positions + 1):
             yield self._rate("engine_position_reach", "reached", "rounds", position)
-            if position == 1:
-                yield self._rate("engine_position_acceptance", "reached", "rounds", position)
-            else:
-                yield self._rate("engine_position_acceptance", "reached", "reached", position)
+            yield self._rate("engine_position_acceptance", "reached", "behind", position)
 
     def _rate(self, name: str, top: str, bottom: str, position: int = 0, offset: int = 0) -> Rate:
         sums = self.sums(top, bottom)
-        below = position - 1 if top == bottom else 0
-        upper, lower = sums.get((top, position)), sums.get((bottom, below))
+        upper, lower = sums.get((top, position)), sums.get((bottom, position if bottom == "behind" else 0))
         if upper is None or not lower:
             return Rate(name, None, absent=ABSENT if upper is None or lower is None else NOTHING)
-        widths = sums.get((f"{top}±", 0), 0), sums.get((f"{bottom}±", 0), 0)
+        below = ("rounds" if position == 1 else "reached") if bottom == "behind" else bottom
+        widths = sums.get((f"{top}±", 0), 0), sums.get((f"{below}±", 0), 0)
         value = digits(upper / lower + offset)
         if not any(widths):
             return Rate(name, value, whole(upper), whole(lower))
@@ -175,11 +174,19 @@ class Window:
         return Rate(name, value, whole(upper), whole(lower), low, high, "rounding", "estimated")
 
 
-def engine_rates(windows: list[Window], printed: bool = False) -> tuple[dict[str, Rate], EngineWindow | None]:
-    """The rates of the window that covers most, by name (and position), and which window it is: windows overlap, so they are not added.
-    `printed`: whether there are figures that the engine printed without counts."""
+class EngineRates(NamedTuple):
+    """The rates of one window, by name (and position); which it is; and the others."""
+
+    rates: dict[str, Rate]
+    window: EngineWindow | None
+    others: list[EngineWindow]
+
+
+def engine_rates(windows: list[Window], printed: bool = False) -> EngineRates:
+    """The rates of the window that covers most: windows overlap, so they are not added. `printed`: whether there are figures that the engine
+    printed without counts."""
     if not windows:
-        return {}, None
+        return EngineRates({}, None, [])
     chosen = max(windows, key=lambda window: window.covers)
     rates: dict[str, Rate] = {}
     summary = chosen.summary
@@ -189,7 +196,7 @@ def engine_rates(windows: list[Window], printed: bool = False) -> tuple[dict[str
         positional = rate.name.startswith("engine_position")
         number = sum(name.startswith(f"{rate.name}_") for name in rates) + 1
         rates[f"{rate.name}_{number}" if positional else rate.name] = rate
-    return rates, summary
+    return EngineRates(rates, summary, [window.summary for window in windows if window is not chosen])
 
 
 def _full(sums: dict[tuple[str, int], int]) -> int | None:

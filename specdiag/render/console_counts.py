@@ -9,7 +9,7 @@ from rich.text import Text
 from specdiag.render.choice import MOST_POSITIONS, PRINTED_KEY, bounded, engine_figures
 from specdiag.render.figures import count, figure, interval, ratio
 from specdiag.render.layout import Cell, Column, Face, heading, paragraph, table
-from specdiag.render.prose import between, sums_of, window_of
+from specdiag.render.prose import between, others_of, sums_of, window_of
 from specdiag.report import EnginePrinted, Rate, Report
 
 _NAME = 34
@@ -33,6 +33,8 @@ def engine_counts(report: Report, face: Face) -> Iterator[Text]:
         yield from _positions(by_position, face)
         if sums := sums_of(drafter):
             yield from paragraph(face, sums, style="dim")
+        if others := others_of(drafter):
+            yield from paragraph(face, others)
         if drafter.engine_printed:
             yield from paragraph(face, f"{PRINTED_KEY[:1].upper()}{PRINTED_KEY[1:]}.", style="dim")
             yield from _printed(drafter.engine_printed, face)

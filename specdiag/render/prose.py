@@ -11,7 +11,18 @@ from collections.abc import Sequence
 from specdiag.render.choice import FATES
 from specdiag.render.figures import INTERVALS, SOURCES, count, counted, percent
 from specdiag.render.walk import rates
-from specdiag.report import NATIVE, Consensus, Drafter, EnginePrinted, Evidence, Fates, Report, Shared, Thrash
+from specdiag.report import (
+    NATIVE,
+    Consensus,
+    Drafter,
+    EnginePrinted,
+    EngineWindow,
+    Evidence,
+    Fates,
+    Report,
+    Shared,
+    Thrash,
+)
 
 _NAMED = 2
 
@@ -44,8 +55,10 @@ def formats(report: Report) -> list[str]:
 def window_of(drafter: Drafter) -> str:
     """Of which reports of an engine its counts are, and from how many sources."""
     window = drafter.engine_window
-    if window is None:
-        return "totals that the engine logged, without rounds"
+    return _reports(window) if window else "totals that the engine logged, without rounds"
+
+
+def _reports(window: EngineWindow) -> str:
     reports = counted(window.reports, f"{window.window} report")
     if window.window == "lifetime":
         run = "its run" if window.reports == 1 else f"each of {count(window.reports)} runs"
@@ -56,11 +69,22 @@ def window_of(drafter: Drafter) -> str:
 def sums_of(drafter: Drafter) -> str:
     """What the reports of an engine add up to; empty where they have no counts."""
     window = drafter.engine_window
-    if window is None or not window.counts:
-        return ""
-    sums = [f"{name.replace('_', ' ')} {count(number)}" for name, number in window.counts.items()]
+    return f"Counts: {_sums(window)}." if window and window.counts else ""
+
+
+def others_of(drafter: Drafter) -> str:
+    """Windows that are not added to the one whose rates are shown, with their sums; empty where there are none."""
+    listed = [f"{_reports(window)} ({_sums(window) or 'no counts'})" for window in drafter.engine_others]
+    return f"Not added, since windows may overlap: {'; '.join(listed)}." if listed else ""
+
+
+def _sums(window: EngineWindow) -> str:
+    sums = [
+        f"{name.replace('_', ' ')} {'~' if name in window.estimated else ''}{count(number)}"
+        for name, number in window.counts.items()
+    ]
     sums += [f"full block {count(window.max_draft_tokens)}"] if window.max_draft_tokens is not None else []
-    return f"Counts: {', '.join(sums)}."
+    return ", ".join(sums)
 
 
 def between(figure: EnginePrinted) -> str:

@@ -38,12 +38,15 @@ class EngineCounts:
 
     def _sum(self, event: TallyEvent) -> None:
         found = counters_of(event)
-        by_position = {"reached": event.reached, "drafted": drafted_of(event)}
+        reached = event.reached
+        # Who could come to a position: those of the position before, in reports that have the position at all. Blocks of others are shorter.
+        behind = None if reached is None else [event.rounds, *reached][: len(reached)]
+        by_position = {"reached": reached, "behind": behind, "drafted": drafted_of(event)}
         known = ",".join([*found, *(name for name, numbers in by_position.items() if numbers is not None)])
         means = means_of(event, found) if self.means else {}
         counters = [(name, 0, number) for name, number in (found | means | {"events": 1}).items()]
         for name, numbers in by_position.items():
-            counters += [(name, position, number) for position, number in enumerate(numbers or [], 1)]
+            counters += [(name, i, number) for i, number in enumerate(numbers or [], 1) if number is not None]
         if event.max_draft_tokens is not None:
             counters.append(("full_block", event.max_draft_tokens, 1))
         if event.source is not None:

@@ -15,7 +15,9 @@ from specdiag.errors import LONGEST, cut
 KEPT_PLACES = 5
 KEPT_OF_A_LINE = 200
 LONGEST_SENTENCE = 500
-OUR_SENTENCES = frozenset({"not_counts", "printed_differs", "definition_told", "definition_open", "ratios_alone"})
+OUR_SENTENCES = frozenset(
+    {"not_counts", "no_count", "printed_differs", "definition_told", "definition_open", "ratios_alone"}
+)
 """Codes whose text is a sentence of this package, to be read whole; that of the others is what stood there, and its ends tell."""
 
 Severity = Literal["problem", "info"]
@@ -62,6 +64,7 @@ CATALOGUE: dict[str, Kind] = {
     "header_conflict": Kind("problem", "header differs from the first one of its trace", "give each run a trace_id of its own; the report goes by the first header"),
     "counts_contradict": Kind("problem", "counts of an engine contradict each other", "accepted is at most proposed; reached falls, from at most rounds, and adds up to at most accepted; the event is left out"),
     "report_unreadable": Kind("problem", "line of an engine that is torn, interleaved or of an unknown layout", "it is left out: what was printed there counts nowhere"),
+    "no_count": Kind("problem", "number of an engine's record that is no count", "it is left out, and so is what cannot be counted without it"),
     "not_counts": Kind("problem", "record whose counts contradict each other", "it is left out; see the text for what rules out what"),
     "printed_differs": Kind("info", "figure that the counts beside it do not give", "see which definition would give it; the report goes by the counts"),
     "output_below_counts": Kind("info", "fewer output tokens than accepted tokens and rounds give", "tokens past a stop, or replayed rounds, were counted: acceptance is overstated by no more than the difference"),

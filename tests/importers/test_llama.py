@@ -70,7 +70,7 @@ def test_answers_with_nonsense_in_them() -> None:
     )
     events, notes = imported(bad + answer(6, 12, 11), RESPONSE)
     assert len(events) == 2
-    assert (len(noted(notes, "not_counts")), len(noted(notes, "report_unreadable"))) == (1, 2)
+    assert (len(noted(notes, "not_counts")), len(noted(notes, "no_count"))) == (1, 2)
 
 
 BENCH = "llama-cpp/speed-bench"

@@ -62,9 +62,9 @@ def test_rounded_shares() -> None:
 @pytest.mark.parametrize(
     ("row", "code"),
     [
-        ("a,-4.0,12.0,6.0,2.5,0.75,0.5,0.25\n", "report_unreadable"),
-        ("a,nan,12.0,6.0,2.5,0.75,0.5,0.25\n", "report_unreadable"),
-        ("a,4.5,12.0,6.0,2.5,0.75,0.5,0.25\n", "report_unreadable"),
+        ("a,-4.0,12.0,6.0,2.5,0.75,0.5,0.25\n", "no_count"),
+        ("a,nan,12.0,6.0,2.5,0.75,0.5,0.25\n", "no_count"),
+        ("a,4.5,12.0,6.0,2.5,0.75,0.5,0.25\n", "no_count"),
         ("a,4.0,12.0,6.0\n", "report_unreadable"),
         ("a,4.0,12.0,6.0,2.5,0.75,0.5,0", "report_unreadable"),
         ("a,4.0,5.0,6.0,2.5,0.75,0.5,0.25\n", "not_counts"),

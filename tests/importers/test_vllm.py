@@ -517,10 +517,9 @@ def test_padded_first_rounds() -> None:
         ({"per_step_accepted": [0, 1, 2, 3]}, ""),
         ({"per_step_accepted": [0, 1, 2, 2]}, "not_counts"),
         ({"per_step_accepted": [0, 0, 6, 0], "acceptance_histogram": None}, "not_counts"),
-        ({"per_step_accepted": "x"}, ""),
-        ({"num_spec_steps": True}, "report_unreadable"),
-        ({"num_draft_tokens": float("nan")}, "report_unreadable"),
-        ({"num_draft_tokens": [12]}, "report_unreadable"),
+        ({"num_spec_steps": True}, "no_count"),
+        ({"num_draft_tokens": float("nan")}, "no_count"),
+        ({"num_draft_tokens": [12]}, "no_count"),
     ],
 )
 def test_records_that_cannot_be(changed: dict[str, Any], code: str) -> None:
@@ -529,6 +528,72 @@ def test_records_that_cannot_be(changed: dict[str, Any], code: str) -> None:
     events, notes = imported(text, "vllm/response")
     assert sum(isinstance(event, TallyEvent) for event in events) == 1 + (not code)
     assert [*notes.counts] == ([code] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "output", "said"),
+    [
+        (
+            {"per_step_accepted": "x"},
+            11,
+            "metrics.speculative_decoding.per_step_accepted, per_step_drafted: expected two lists",
+        ),
+        (
+            {"per_step_drafted": [3, 3]},
+            11,
+            "metrics.speculative_decoding.per_step_accepted, per_step_drafted: expected two lists",
+        ),
+        (
+            {"acceptance_histogram": [1, -1, 1, 1]},
+            11,
+            "metrics.speculative_decoding.acceptance_histogram: expected a list",
+        ),
+        ({}, -4, "usage.completion_tokens: expected a whole number from 0 on, got -4"),
+    ],
+)
+def test_fields_that_are_none_are_said(changed: dict[str, Any], output: int, said: str) -> None:
+    """A field of the wrong type beside good counts is left out with its path; the counts stay."""
+    events, notes = imported(json.dumps(response(DETAILED | changed, output)), "vllm/response")
+    assert any(isinstance(event, TallyEvent) for event in events)
+    assert [text.startswith(said) for text in noted(notes, "no_count")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("printed", "differ"),
+    [({"draft_acceptance_rate": 1}, 1), ({"mean_acceptance_length": 2.5}, 0), ({"mean_acceptance_length": 3}, 1)],
+)
+def test_a_short_number_is_no_rounded_one(printed: dict[str, Any], differ: int) -> None:
+    """A response has all digits of its figures: 1 beside 6 of 12 is another figure, and not half of it rounded up."""
+    (event,) = tallies(json.dumps(response(DETAILED | printed, 11)), "vllm/response")
+    assert len([*misprints(event)]) == differ
+
+
+def test_two_models_are_two_drafters() -> None:
+    """One scrape of two models is of two drafters, each with the name of its model."""
+    text = "".join(
+        f'vllm:spec_decode_{name}_total{{engine="0",model_name="{model}"}} {number}\n'
+        for model, numbers in (("m", (4, 12, 6)), ("other", (8, 24, 2)))
+        for name, number in zip(("num_drafts", "num_draft_tokens", "num_accepted_tokens"), numbers, strict=True)
+    )
+    assert {event.drafter: event.accepted for event in tallies(text, "vllm/metrics")} == {
+        "draft of m": 6,
+        "draft of other": 2,
+    }
+
+
+@pytest.mark.parametrize("value", ["NaN", "-4.0", "4.5", "1e400"])
+def test_a_counter_that_is_no_count_is_said(value: str) -> None:
+    """A counter of Prometheus that is no whole number is noted with its name and value; the others count."""
+    text = (
+        f'vllm:spec_decode_num_drafts_total{{engine="0"}} {value}\n'
+        'vllm:spec_decode_num_draft_tokens_total{engine="0"} 12\nvllm:spec_decode_num_accepted_tokens_total{engine="0"} 6\n'
+    )
+    events, notes = imported(text, "vllm/metrics")
+    [event] = [event for event in events if isinstance(event, TallyEvent)]
+    assert (event.rounds, event.proposed, event.accepted) == (None, 12, 6)
+    assert noted(notes, "no_count") == [
+        f"vllm:spec_decode_num_drafts_total: expected a whole number from 0 on, got {value}"
+    ]
 
 
 OURS = ("vllm/log", "vllm/metrics", "vllm/bench", "vllm/response")
