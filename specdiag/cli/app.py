@@ -76,6 +76,7 @@ def convert(
     source: Analyze.source = None,
     output: Convert.output = None,
     drafter: Convert.drafter = None,
+    strict: Analyze.strict = None,
     formats: Convert.formats = False,
     quiet: Convert.quiet = False,
 ) -> None:
@@ -83,7 +84,7 @@ def convert(
     from specdiag.cli.convert import run
 
     _loaded()
-    run(inputs or [], source, output, drafter, formats, quiet)
+    run(inputs or [], source, output, drafter, strict, formats, quiet)
 
 
 @app.command()

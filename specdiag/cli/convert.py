@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specdiag.cli import terminal
-from specdiag.errors import UsageError, shown
+from specdiag.errors import TraceError, UsageError, shown
 from specdiag.files import written
 from specdiag.importers.registry import begins_native, importers, nobodys, opened
 from specdiag.render.figures import counted
@@ -17,7 +17,13 @@ from specdiag.trace.sources import STDIN, Piece, expand
 
 
 def run(
-    inputs: list[str], source: str | None, output: Path | None, drafter: str | None, formats: bool, quiet: bool
+    inputs: list[str],
+    source: str | None,
+    output: Path | None,
+    drafter: str | None,
+    strict: bool | None,
+    formats: bool,
+    quiet: bool,
 ) -> None:
     """Convert every input into one trace."""
     if formats:
@@ -25,10 +31,12 @@ def run(
         return
     if not inputs:
         raise UsageError("no input", "Give a log or a result file, or - for standard input.")
+    if drafter is not None and not drafter.strip():
+        raise UsageError("--drafter: an empty name", "Give the drafter a name, or leave the option out.")
     names = expand(inputs)
     if output is not None and output.exists() and any(Path(name).exists() and output.samefile(name) for name in names):
         raise UsageError(f"{shown(str(output))}: the trace would replace its own input", "Give --output another name.")
-    said = _Said()
+    said = _Said(terminal.in_ci() if strict is None else strict)
     runs = (data for name in names for data in _of(name, source, drafter, said))
     if output is None:
         for data in runs:
@@ -54,7 +62,8 @@ def _of(name: str, source: str | None, drafter: str | None, said: _Said) -> Iter
 class _Said:
     """What is to be said of each input."""
 
-    def __init__(self) -> None:
+    def __init__(self, strict: bool) -> None:
+        self.strict = strict
         self.of: dict[tuple[str, str], tuple[int, Notes]] = {}
 
     def add(self, name: str, format: str, piece: Piece) -> None:
@@ -62,6 +71,13 @@ class _Said:
         events, notes = self.of.get((name, format), (0, Notes()))
         assert piece.origin is not None
         notes.merge(piece.origin.notes)
+        problems = notes.first_problem() if self.strict else []
+        if problems:
+            places = [
+                f"{shown(name)}:{place.line}: {CATALOGUE[code].message} ({shown(place.text)})"
+                for code, place in problems
+            ]
+            raise TraceError(places, "With --lenient it is noted, and the rest of the input counts.")
         self.of[name, format] = events + len(piece.origin.line_of), notes
 
     def lines(self) -> Iterator[str]:

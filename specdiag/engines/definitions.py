@@ -118,6 +118,8 @@ class Figure:
             top, bottom = evaluate(self.top, known), evaluate(self.bottom, known)
         except LookupError as missing:
             return f"{SYMBOLS[missing.args[0]]} not known"
+        if top < 0 <= bottom:
+            return "its numerator is below 0"
         return Ratio(top, bottom) if bottom else "its denominator is 0"
 
     def counts_in(self, prefill_token: bool) -> list[str]:

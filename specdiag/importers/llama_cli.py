@@ -78,6 +78,9 @@ def _value(seen: Sighting, name: str) -> int | str | None:
 def _run(block: _Block, rate: str) -> Iterator[Output]:
     most, output, proposed, accepted = block.values
     passes = output - accepted
+    if passes < 0:
+        yield Trouble(block.line, "not_counts", f"{accepted} accepted, {output} output tokens")
+        return
     last = min(passes, proposed)
     limit = block.lookup or 2 * proposed > passes * most
     longest = most if limit else most + passes

@@ -115,7 +115,7 @@ class Source:
             try:
                 value = _decoded(text)
             except (ValueError, RecursionError):
-                goes_on = text.rstrip(b" ,")[-1:] in b"{[" or (text[:1] == b"[" and text[-1:] == b",")
+                goes_on = text.rstrip(b" ,")[-1:] in b"{[" or (text[:1] == b"[" and text[-1:] in b",}")
                 if goes_on and text[:1] in b"{[":  # the rest is held
                     held, held_from, size = [line], number, len(line)
                 elif not text.startswith((b"event:", b":", b"id:", b"retry:")):

@@ -59,8 +59,10 @@ def _choice(choice: Choice, total: Sum) -> Iterator[Output]:
     total.steps += len(lengths)
     total.accepted += accepted(rounds)
     yield Found(choice.line, event)
+    surplus = (event.completion_tokens or 0) - sum(max(length, 1) for length in lengths)
     for trouble in readings(choice.line, event, prefill_token=False):
-        if trouble.code != "rounds_without_draft":  # such rounds have an entry here: it is tokens that were taken off
+        # Rounds without a draft have an entry here: a token more in each turn is that of prefill, more are no steps of this question.
+        if trouble.code != "rounds_without_draft" or surplus > len(tokens or []):
             yield trouble
 
 

@@ -121,7 +121,9 @@ def read(report: Report) -> list[str]:
     if not report.has_rounds:
         reports = sum(item.events.get("tally", 0) for item in report.inputs)
         return [f"{counted(reports, 'report')} of an engine, no rounds"]
-    return [requests(report), counted(report.rounds, "round"), f"{count(report.fates.proposed)} tokens proposed"]
+    whose = " with its rounds" if report.requests.total == 1 else " with their rounds"
+    kept = whose if any(drafter.engine_window for drafter in report.drafters) else ""
+    return [requests(report) + kept, counted(report.rounds, "round"), f"{count(report.fates.proposed)} tokens proposed"]
 
 
 def reading(report: Report) -> str:
