@@ -24,6 +24,7 @@ class Rate(msgspec.Struct, frozen=True):
     `interval` names how `low` and `high` were found: `poisson_bootstrap` (over requests), `poisson_bootstrap_repeats` (the same, widened
     because requests repeat), `wilson_rounds` (too few requests; too narrow), `exact_one_sided` (0 of n, or n of n), `rounding` (all that
     rounded figures of an engine leave). `source` tells recorded counts from recomputed and estimated ones.
+    `reports`: of an engine's counts, how many of its reports have those of this figure, where not all have them.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Rate(msgspec.Struct, frozen=True):
     interval: str | None = None
     source: Source = "recorded"
     absent: str | None = None
+    reports: int | None = None
 
 
 class Fates(msgspec.Struct, frozen=True):

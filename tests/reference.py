@@ -913,9 +913,23 @@ def engine_ratios(reports: list[Event]) -> dict[str, tuple[int, int, int, Fracti
         out["engine_output_per_round"] = output
     for i in range(1, most + 1):
         out[f"engine_position_reach_{i}"] = engine_ratio(reports, i, "rounds", share=True)
-        before: int | str = i - 1 or "rounds"
-        out[f"engine_position_acceptance_{i}"] = engine_ratio(reports, i, before, share=True)
+        out[f"engine_position_acceptance_{i}"] = engine_hazard(reports, i)
     return out
+
+
+def engine_hazard(reports: list[Event], i: int) -> tuple[int, int, int, Fraction, Fraction] | None:
+    """Rounds that accepted i tokens of those that accepted one less, over the reports that have that position; what an estimate may be off by is that
+    of all reports with positions."""
+    listed = [event for event in reports if event.get("reached") is not None]
+    there = [e for e in listed if len(e["reached"]) >= i and (i > 1 or e.get("rounds") is not None)]
+    above = sum(event["reached"][i - 1] for event in there)
+    below = sum(event["reached"][i - 2] if i > 1 else event["rounds"] for event in there)
+    if not below:
+        return None
+    up = sum(event.get("estimated", {}).get("reached", 0) for event in listed)
+    down = sum(event.get("estimated", {}).get("reached" if i > 1 else "rounds", 0) for event in listed)
+    least, greatest = Fraction(max(above - up, 0), below + down), Fraction(above + up, max(below - down, 1))
+    return above, below, 0, least, min(greatest, Fraction(1))
 
 
 def engine_ratio(

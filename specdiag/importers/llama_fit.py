@@ -51,8 +51,7 @@ def _by_length(accepted: int, proposed: int, per_round: Bounds, guess: int | Non
         return Fit(first)
     if guess is not None and first <= guess <= last:
         return Fit(guess, None, {"rounds": max(guess - first, last - guess)})
-    if not accepted:  # any number of rounds has the length 1
-        return Fit()
+    # Where nothing was accepted any number of rounds has the length 1; without an estimate the others alone would make a length that is too high.
     middle = (first + last) // 2
     return Fit(middle, None, {"rounds": last - middle})
 

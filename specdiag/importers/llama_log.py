@@ -116,7 +116,7 @@ class Log:
             self.slots.pop(next(iter(self.slots)))
         slot = self.slots.setdefault((port, number), Slot())
         if task >= 0 and task != slot.task:
-            slot.begin(f"{port}:{number}" if port else str(number), task)
+            slot = self.slots[port, number] = slot.next(f"{port}:{number}" if port else str(number), task)
         return slot
 
     def _timing(self, seen: Sighting) -> None:

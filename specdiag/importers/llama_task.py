@@ -22,11 +22,10 @@ class Slot:
     output: int | None = None
     rounds: Rounds = field(default_factory=Rounds)
 
-    def begin(self, name: str, task: int) -> None:
-        """Another task: its number falls where the server was started again."""
-        self.run += task <= self.task
-        self.task, self.output, self.rounds = task, None, Rounds()
-        self.request = f"{name}/{task}" + (f"#{self.run}" if self.run > 1 else "")
+    def next(self, name: str, task: int) -> Slot:
+        """The slot with another task, whose number falls where the server was started again. A report of the one before stays as it is."""
+        run = self.run + (task <= self.task)
+        return Slot(task, run, f"{name}/{task}" + (f"#{run}" if run > 1 else ""))
 
 
 @dataclass(slots=True)

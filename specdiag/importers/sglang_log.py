@@ -27,6 +27,7 @@ from specdiag.importers.source import Sighting, Source
 from specdiag.trace.events import TallyEvent
 
 DECODE, ARGUMENTS, FINISHED = ", accept len: ", "speculative_num_draft_tokens=", "'meta_info': {"
+OLDEST = "sglang-v1"
 HELD = 1024  # lines that wait for one that tells which rule they follow
 MOST_SOURCES = 4096
 
@@ -106,7 +107,7 @@ def _interval(seen: Sighting, log: _Log) -> Iterator[Output]:
     )
     log.alone.add(seen.line, event.printed or {})
     if rate is None:  # up to 0.5.3; the length means the same in all releases
-        event.definitions = NEWER
+        event.definitions = OLDEST
         yield Found(seen.line, event)
         return
     log.rated = True

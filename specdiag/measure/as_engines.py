@@ -28,6 +28,7 @@ from specdiag.report import EngineFigure, EngineView, Rate
 OWN_ASSUMED = "in {} of the rounds no token of the verifier's own is logged, and one is taken to have been there"
 K_ASSUMED = "a full block is taken to be the longest one seen"
 ROUNDS = "all rounds"
+UNLOGGED = "{} more output tokens than the logged rounds gave: rounds without a draft, which were not logged"
 PER_REQUEST = ("A", "R", "D", "G")
 NO_MATCHES = "p, q and u of every draft would tell"
 
@@ -61,9 +62,17 @@ def _of_reports(tables: Tables) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _unlogged(tables: Tables) -> int:
+    """Output tokens of requests beyond what their rounds gave, by the reports beside the rounds."""
+    windows = [w for drafter in tables.drafters for w in tables.engine(drafter) if w.window == "request"]
+    found = (window.sums("all_rounds", "rounds") for window in windows)
+    return sum(max(sums.get(("all_rounds", 0), 0) - sums.get(("rounds", 0), 0), 0) for sums in found)
+
+
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """Kinds of rounds, how often each was seen in the trace and in its replicates, and the requests that they belong to."""
+    """Kinds of rounds, how often each was seen in the trace and in its replicates, and the requests that they belong to. `unlogged`: rounds without
+    a draft that stand in the output tokens of the requests, and not among the rounds."""
 
     shapes: Shapes
     seen: NDArray[np.int64]
@@ -72,6 +81,7 @@ class _Rounds:
     assumes: list[str]
     means: RequestMeans
     rates: Rates
+    unlogged: int = 0
 
     @staticmethod
     def of(tables: Tables, means: RequestMeans, declared: int | None) -> _Rounds | None:
@@ -89,7 +99,8 @@ class _Rounds:
         assumes = [OWN_ASSUMED.format(f"{silent:,}")] if silent else []
         assumes += [] if declared else [K_ASSUMED]
         requests = np.rint(means.weighed(there.astype(np.float64))).astype(np.int64)
-        return _Rounds(shapes, seen, max(longest, declared or 0), requests, assumes, means, means.rates)
+        full, missing = max(longest, declared or 0), _unlogged(tables)
+        return _Rounds(shapes, seen, full, requests, assumes, means, means.rates, missing)
 
     def view(self, engine: Engine) -> EngineView:
         """What this engine would print."""
@@ -105,6 +116,9 @@ class _Rounds:
         )
 
     def _figures(self, engine: Engine, figure: Figure, known: Known) -> Iterator[EngineFigure]:
+        if self.unlogged and (engine.counting.draftless or figure.symbols & {"G", "P"}):
+            yield _made(engine, figure, Rate(figure.name, None, absent=UNLOGGED.format(f"{self.unlogged:,}")))
+            return
         if figure.family in ("reach", "hazard"):
             yield from self._by_position(engine, figure, known)
             return
@@ -202,6 +216,10 @@ def _of_counts(engine: Engine, drafter: str, window: Window) -> EngineView:
         assumes += found.assumes
         for position in range(1, window.positions + 1) if figure.family in ("reach", "hazard") else (0,):
             rate = _mean(engine, figure, window) if figure.per == "request" else _from_counts(figure, found, position)
+            if rate.reports is not None:
+                assumes.append(
+                    f"{figure.name} is of the {rate.reports:,} of {window.reports:,} reports that have its counts"
+                )
             figures.append(_made(engine, figure, rate, position))
     of = f"{drafter}, counts of an engine: {window.window}"
     said = [f"{engine.id}: {text}" for text in dict.fromkeys(assumes)]
@@ -215,7 +233,8 @@ def _from_counts(figure: Figure, found: Found, position: int) -> Rate:
     ratio = figure.of(found.counts, position)
     if isinstance(ratio, str):
         return Rate(figure.name, None, absent=ratio)
-    rate = Rate(figure.name, digits(ratio.value), whole(ratio.numerator), whole(ratio.denominator))
+    top, bottom = whole(ratio.numerator), whole(ratio.denominator)
+    rate = Rate(figure.name, digits(ratio.value), top, bottom, reports=found.reports)
     if not found.loose:
         return rate
     values = [ratio.value, *(corner.value for corner in bounds(figure, found.counts, found.loose, position))]

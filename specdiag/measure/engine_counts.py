@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from specdiag.engines.definitions import SYMBOLS, Counts, Engine, Figure
-from specdiag.measure.engine_symbols import COUNTERS, Names, mean_of, names_of
+from specdiag.measure.engine_symbols import COUNTERS, Names, mean_of, names_of, wrong_of
 from specdiag.measure.tally import EngineKind
 from specdiag.report import EngineWindow, Rate
 
@@ -27,7 +27,9 @@ _ONE_OF_TWO = {
     "more": "output tokens above the counts are taken to be rounds without a draft, and no draft to stand behind a stop",
     "less": "output tokens below the counts are taken to be drafts behind a stop, and no round to be without a draft",
 }
+_DERIVED = {"all_rounds", "passes", "accepted_kept", "accepted_less_one", "proposed_to_stop"}
 _BEHIND = {
+    "accepted_before": "accepted drafts behind a stop are not among these, and how many is not known",
     "accepted_kept": "accepted drafts behind a stop are among these, and in how many requests is not known",
     "proposed_to_stop": "proposed drafts behind a stop are among these, and how many is not known",
 }
@@ -40,6 +42,7 @@ class Found(NamedTuple):
     loose: dict[str, int]
     assumes: list[str]
     absent: str = ""
+    reports: int | None = None
 
 
 class Window:
@@ -49,7 +52,7 @@ class Window:
         self.window = window
         self._by_known: dict[frozenset[str], dict[tuple[str, int], int]] = {}
         for kind, number in kinds.items():
-            if kind.name not in ("reached", "behind", "drafted") or kind.position <= most:
+            if kind.name not in ("reached", "came", "behind", "drafted") or kind.position <= most:
                 known = frozenset(kind.known.split(","))
                 self._by_known.setdefault(known, {})[kind.name, kind.position] = number
         self._sums: dict[tuple[str, ...], dict[tuple[str, int], int]] = {}
@@ -68,6 +71,9 @@ class Window:
         """The counts of a figure by its symbols, as its engine counts, over the reports that have all of them."""
         candidates = {symbol: names for symbol, names in names_of(engine).items() if symbol in figure.symbols}
         names = {symbol: self._chosen(pair) for symbol, pair in candidates.items()}
+        behind = next((_BEHIND[name] for name in names.values() if name in _BEHIND and self._partly(name)), None)
+        if behind:  # of the others alone it would be that of requests without a cut
+            return Found(Counts(), {}, [], behind)
         assumes = [TAKEN[symbol] for symbol, pair in candidates.items() if names[symbol] != pair.exact]
         by_position = {"S": "reached", "N": "drafted"}
         needed = names | {s: name for s, name in by_position.items() if s in figure.symbols}
@@ -77,19 +83,33 @@ class Window:
         found: dict[str, Any] = {symbol: sums.get((name, 0)) for symbol, name in names.items()}
         for symbol, name in by_position.items():
             if symbol in needed:
-                found[symbol] = tuple(sums.get((name, i), 0) for i in range(1, self.positions + 1))
+                # Of reports whose blocks were cut short only the first position's rounds with a draft are known.
+                last = 1 if name == "drafted" and sums.get(("undrafted", 0)) else self.positions
+                found[symbol] = tuple(sums.get((name, i), 0) for i in range(1, last + 1))
         assumes += [*self._told(sums, set(names.values()))]
         loose = {symbol: sums.get((f"{name}±", 0), 0) for symbol, name in sorted(needed.items())}
-        return Found(Counts(**found, K=_full(sums)), {s: width for s, width in loose.items() if width}, assumes)
+        width = {s: width for s, width in loose.items() if width}
+        return Found(Counts(**found, K=_full(sums)), width, assumes, reports=self._fewer(sums))
+
+    def _fewer(self, sums: dict[tuple[str, int], int]) -> int | None:
+        """How many reports these sums are of, where they are not of all."""
+        some, every = (of.get(("events", 0), 0) for of in (sums, self.sums()))
+        return some if some < every else None
+
+    def _partly(self, name: str) -> bool:
+        """Whether some reports have this counter, and others have it not, though they have the one that is cut."""
+        some, every = (self.sums(of).get(("events", 0), 0) for of in (name, "accepted"))
+        return 0 < some < every
 
     @staticmethod
     def _told(sums: dict[tuple[str, int], int], names: set[str]) -> Iterator[str]:
         """What is taken to be so where a derived counter tells rounds without a draft, or drafts behind a stop: output has but their difference."""
         rounds, requests = (sums.get((name, 0), 0) for name in ("rounds", "requests"))
-        known = {"all_rounds": rounds, "passes": rounds + requests}
-        if any(sums.get((name, 0), 0) > known[name] for name in names & known.keys()):
+        # Where n is not known, passes alone tell.
+        more = sums.get(("all_rounds", 0), 0) > rounds or sums.get(("passes", 0), 0) > rounds + requests
+        if names & _DERIVED and more:
             yield _ONE_OF_TWO["more"]
-        if names & {"accepted_kept", "accepted_less_one", "proposed_to_stop"} and sums.get(("cut", 0)):
+        if names & _DERIVED and wrong_of(sums, _at_0):
             yield _ONE_OF_TWO["less"]
 
     def mean(self, figure: Figure, engine: Engine) -> tuple[int, int, int, int]:
@@ -103,7 +123,7 @@ class Window:
         if names.exact == names.instead:
             return names.exact
         sums = self.sums()
-        wrong = names.instead in ("accepted", "proposed") and sums.get(("cut", 0))
+        wrong = names.instead in ("accepted", "proposed") and wrong_of(sums, _at_0)
         exact, instead = (self.sums(name).get(("events", 0), 0) for name in names)
         return names.exact if wrong or exact == instead else names.instead
 
@@ -113,12 +133,17 @@ class Window:
             return RATIOS
         missing = [symbol for symbol, name in needed.items() if not self.sums(name)]
         behind = next((_BEHIND[needed[symbol]] for symbol in missing if needed[symbol] in _BEHIND), None)
-        if behind and self.sums("cut").get(("cut", 0)):
+        if behind and wrong_of(self.sums(), _at_0):
             return behind
         if self.sums("completion_tokens"):  # of them, those of prefill cannot be told
             missing = ["n" if symbol == "G" else symbol for symbol in missing]
         words = " and ".join(SYMBOLS[symbol] for symbol in dict.fromkeys(missing or needed))
         return f"{words} not known" + ("" if missing else " of the same report")
+
+    @property
+    def reports(self) -> int:
+        """How many reports there are."""
+        return self.sums().get(("events", 0), 0)
 
     @property
     def full(self) -> int | None:
@@ -156,7 +181,7 @@ class Window:
             yield self._rate("engine_output_per_round", "completion_tokens", "rounds")
         for position in range(1, self.positions + 1):
             yield self._rate("engine_position_reach", "reached", "rounds", position)
-            yield self._rate("engine_position_acceptance", "reached", "behind", position)
+            yield self._rate("engine_position_acceptance", "came", "behind", position)
 
     def _rate(self, name: str, top: str, bottom: str, position: int = 0, offset: int = 0) -> Rate:
         sums = self.sums(top, bottom)
@@ -164,14 +189,16 @@ class Window:
         if upper is None or not lower:
             return Rate(name, None, absent=ABSENT if upper is None or lower is None else NOTHING)
         below = ("rounds" if position == 1 else "reached") if bottom == "behind" else bottom
-        widths = sums.get((f"{top}±", 0), 0), sums.get((f"{below}±", 0), 0)
+        above = "reached" if top == "came" else top
+        widths = sums.get((f"{above}±", 0), 0), sums.get((f"{below}±", 0), 0)
         value = digits(upper / lower + offset)
+        fewer = self._fewer(sums)
         if not any(widths):
-            return Rate(name, value, whole(upper), whole(lower))
+            return Rate(name, value, whole(upper), whole(lower), reports=fewer)
         low = digits(max(upper - widths[0], 0) / (lower + widths[1]) + offset)
         high = digits((upper + widths[0]) / max(lower - widths[1], 1) + offset)
-        high = min(high, 1.0) if top == "reached" or bottom == "proposed" else high
-        return Rate(name, value, whole(upper), whole(lower), low, high, "rounding", "estimated")
+        high = min(high, 1.0) if above == "reached" or bottom == "proposed" else high
+        return Rate(name, value, whole(upper), whole(lower), low, high, "rounding", "estimated", reports=fewer)
 
 
 class EngineRates(NamedTuple):
@@ -197,6 +224,10 @@ def engine_rates(windows: list[Window], printed: bool = False) -> EngineRates:
         number = sum(name.startswith(f"{rate.name}_") for name in rates) + 1
         rates[f"{rate.name}_{number}" if positional else rate.name] = rate
     return EngineRates(rates, summary, [window.summary for window in windows if window is not chosen])
+
+
+def _at_0(name: str) -> tuple[str, int]:
+    return name, 0
 
 
 def _full(sums: dict[tuple[str, int], int]) -> int | None:

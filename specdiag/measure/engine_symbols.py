@@ -7,19 +7,22 @@ report only the difference of the two is known, and the other one is taken to be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
 from specdiag.engines.catalogue import ENGINES
-from specdiag.engines.definitions import PLAIN, Counts, Engine, Figure, Ratio
+from specdiag.engines.definitions import PLAIN, Counting, Counts, Engine, Figure, Ratio
 from specdiag.trace.events import TallyEvent
 
 COUNTERS = ("rounds", "proposed", "accepted", "matched", "completion_tokens", "requests")
 MEAN_UNIT = 1 << 60
 """Means over requests are sums of ratios in this fixed point, since sums of floats depend on their order."""
+
+DIVISORS = frozenset("RDGP")
+"""Counts that figures are divided by: of one that is estimated and not 0 there is one at least."""
 
 Sums = Mapping[str, int]
 
@@ -34,10 +37,10 @@ class Names(NamedTuple):
 def names_of(engine: Engine) -> dict[str, Names]:
     """The counters that this engine's symbols are."""
     how = engine.counting
-    stop = {"before": "accepted", "kept": "accepted_kept"}.get(how.stop, "accepted_less_one")
+    stop = {"before": "accepted_before", "kept": "accepted_kept"}.get(how.stop, "accepted_less_one")
     return {
         "A": Names(stop, "accepted"),
-        "R": Names("all_rounds" if how.draftless else "rounds", "rounds"),
+        "R": Names("all_rounds" if how.draftless else "drafted_rounds", "rounds"),
         "D": Names("proposed_to_stop" if how.stop == "exllama" else "proposed", "proposed"),
         "G": Names(*["full_tokens" if engine.prefill_token else "round_tokens"] * 2),
         "P": Names("passes", "passes"),
@@ -49,9 +52,10 @@ def names_of(engine: Engine) -> dict[str, Names]:
 def counters_of(event: TallyEvent) -> dict[str, int]:
     """The counters of a report, as far as they are known.
 
-    `round_tokens`, `full_tokens`: output without and with the tokens of prefill; `all_rounds`: rounds without a draft among them; `passes`: these
-    and prefill; `cut`: accepted drafts behind a stop; `accepted_kept`, `accepted_less_one`, `proposed_to_stop`: as engines count that look for a
-    stop first. A name with `±`: by how much it may be off.
+    `round_tokens`, `full_tokens`: output without and with the tokens of prefill; `drafted_rounds`, `all_rounds`: rounds with a draft, and with those
+    without; `passes`: these and prefill; `cut`: accepted drafts behind a stop, `ended`: outputs that a draft ended, of an engine that counts none
+    behind it; `accepted_before`, `accepted_kept`, `accepted_less_one`, `proposed_to_stop`: as engines count that look for a stop later or first. A
+    name with `±`: by how much it may be off.
     """
     engine = ENGINES.get(event.definitions or "")
     how = engine.counting if engine else PLAIN
@@ -60,6 +64,9 @@ def counters_of(event: TallyEvent) -> dict[str, int]:
     for name, width in (event.estimated or {}).items():
         found[f"{name}±"] = width
     _output(found, prefill=engine is None or engine.prefill_token)
+    if "rounds" in found and not how.draftless:
+        found["drafted_rounds"] = found["rounds"]
+        _spread(found, "drafted_rounds", "rounds")
     if {"accepted", "rounds"} <= found.keys():
         _passes(found, draftless=how.draftless)
     if "accepted" in found:
@@ -104,19 +111,30 @@ def _passes(found: dict[str, int], *, draftless: bool) -> None:
 
 
 def _to_stop(found: dict[str, int], stop: str, *, one: bool) -> None:
-    accepted, cut = found["accepted"], found.get("cut")
-    if stop != "before":  # it has looked for the stop itself
-        cut = 0
-    if cut is None:
-        return
-    found["accepted_less_one"] = max(accepted - cut, 0)
-    if not cut or one:
-        found["accepted_kept"] = max(accepted - cut + bool(cut), 0)
-    if not cut and "proposed" in found:
+    """Accepted and proposed drafts as engines count them that look for a stop before, while or after they count."""
+    accepted = found["accepted"]
+    cut = found.pop("cut", None) if stop != "before" else found.get("cut")
+    known: dict[str, int] = {}
+    if stop == "before":
+        known["accepted_before"] = accepted
+        if cut is not None:
+            known["accepted_less_one"] = max(accepted - cut, 0)
+        if cut == 0 or (cut and one):
+            known["accepted_kept"] = max(accepted - cut + bool(cut), 0)
+    elif stop == "kept":
+        known["accepted_kept"] = accepted
+        if cut is not None:  # each such output is a token short of 1 + A_r in its last round
+            found["ended"] = cut
+            known["accepted_less_one"] = max(accepted - cut, 0)
+            known |= {} if cut else {"accepted_before": accepted}
+    else:
+        known["accepted_less_one"] = accepted
+    for name, number in known.items():
+        found[name] = number
+        _spread(found, name, "accepted")
+    if "proposed" in found and (stop == "exllama" or cut == 0):
         found["proposed_to_stop"] = found["proposed"]
         _spread(found, "proposed_to_stop", "proposed")
-    for name in {"accepted_less_one", "accepted_kept"} & found.keys():
-        _spread(found, name, "accepted")
 
 
 def _spread(found: dict[str, int], name: str, *of: str) -> None:
@@ -178,18 +196,40 @@ def _fixed(ratio: Ratio) -> int:
 
 def _there(counters: Sums, names: Names) -> str:
     """The counter that there is; what is known to hold more than it should stands for nothing."""
-    cut = names.exact != names.instead and names.instead in ("accepted", "proposed") and counters.get("cut")
+    cut = names.exact != names.instead and names.instead in ("accepted", "proposed") and wrong_of(counters)
     return names.exact if names.exact in counters or cut else names.instead
 
 
+def wrong_of(counters: Mapping[Any, int], key: Callable[[str], Any] = str) -> int:
+    """Drafts behind a stop that are counted, or outputs that a draft ended where none is: then accepted drafts are not those of another engine."""
+    return counters.get(key("cut"), 0) or counters.get(key("ended"), 0)
+
+
 def drafted_of(event: TallyEvent) -> list[int] | None:
-    """Rounds with at least so many drafts, from one on: as logged, or, where all blocks are full, all rounds."""
+    """Rounds with at least so many drafts, from one on: as logged; where all blocks are full, all rounds; else of the first position alone, which
+    every round has."""
     if event.drafted is not None:
         return event.drafted
+    rounds = event.rounds
+    if rounds is None or _counting(event).draftless:
+        return None
+    return [rounds] * (max(len(event.reached or []), 1) if _full_blocks(event) else 1)
+
+
+def drafted_whole(event: TallyEvent) -> bool:
+    """Whether its rounds by drafts are known at all positions, and not at the first alone."""
+    return event.drafted is not None or _full_blocks(event)
+
+
+def _full_blocks(event: TallyEvent) -> bool:
     rounds, full = event.rounds, event.max_draft_tokens
     exact = not {"rounds", "proposed"} & (event.estimated or {}).keys()
-    known = rounds is not None and full and event.proposed == rounds * full and exact
-    return [rounds or 0] * len(event.reached or []) if known else None
+    return bool(rounds is not None and full and event.proposed == rounds * full and exact)
+
+
+def _counting(event: TallyEvent) -> Counting:
+    engine = ENGINES.get(event.definitions or "")
+    return engine.counting if engine else PLAIN
 
 
 def bounds(figure: Figure, counts: Counts, loose: Mapping[str, int], position: int = 0) -> list[Ratio]:
@@ -204,5 +244,6 @@ def _moved(counts: Counts, loose: Mapping[str, int], signs: tuple[int, ...]) -> 
         if symbol == "S":
             changed["S"] = tuple(max(number + sign * width, 0) for number in counts.S or ())
         else:
-            changed[symbol] = max(getattr(counts, symbol) + sign * width, 0)
+            now = getattr(counts, symbol)
+            changed[symbol] = max(now + sign * width, int(symbol in DIVISORS and now > 0))
     return replace(counts, **changed)

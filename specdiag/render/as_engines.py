@@ -119,5 +119,10 @@ def sums(view: EngineView) -> str:
 
 
 def assumptions(views: list[EngineView]) -> list[str]:
-    """What the views take where the log does not say, each once."""
-    return [*dict.fromkeys(text for view in views for text in view.assumes)]
+    """What the views take where the log does not say, each once, with the engines for which it is taken."""
+    taken: dict[str, dict[str, None]] = {}
+    for view in views:
+        for text in view.assumes:
+            who = f"{view.engine}: "
+            taken.setdefault(text.removeprefix(who), {}).update({view.engine: None} if text.startswith(who) else {})
+    return [f"{', '.join(who)}: {text}" if who else text for text, who in taken.items()]

@@ -9,7 +9,7 @@ from rich.text import Text
 from specdiag.render.choice import MOST_POSITIONS, PRINTED_KEY, bounded, engine_figures
 from specdiag.render.figures import count, figure, interval, ratio
 from specdiag.render.layout import Cell, Column, Face, heading, paragraph, table
-from specdiag.render.prose import between, others_of, sums_of, window_of
+from specdiag.render.prose import between, others_of, partly_of, sums_of, window_of
 from specdiag.report import EnginePrinted, Rate, Report
 
 _NAME = 34
@@ -33,6 +33,8 @@ def engine_counts(report: Report, face: Face) -> Iterator[Text]:
         yield from _positions(by_position, face)
         if sums := sums_of(drafter):
             yield from paragraph(face, sums, style="dim")
+        if partly := partly_of(drafter):
+            yield from paragraph(face, partly)
         if others := others_of(drafter):
             yield from paragraph(face, others)
         if drafter.engine_printed:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from specdiag.render.choice import MOST_POSITIONS, PRINTED_KEY, bounded, engine_figures
 from specdiag.render.figures import count, interval, ratio
 from specdiag.render.markdown_parts import SHORT, cell, name_of, say, table, value
-from specdiag.render.prose import between, others_of, sums_of, window_of
+from specdiag.render.prose import between, others_of, partly_of, sums_of, window_of
 from specdiag.report import EnginePrinted, Rate, Report
 
 
@@ -17,7 +17,7 @@ def engine_counts(report: Report) -> Iterator[str]:
     if drafters:
         yield "### Engine counts"
     for drafter in drafters:
-        said = f"{say(window_of(drafter))}. {say(sums_of(drafter))} {say(others_of(drafter))}"
+        said = f"{say(window_of(drafter))}. {say(sums_of(drafter))} {say(partly_of(drafter))} {say(others_of(drafter))}"
         yield f"**{name_of(drafter.id)}**: {' '.join(said.split())}"
         plain, by_position = engine_figures(drafter)
         if not drafter.engine_printed or any(rate.value is not None for rate in plain.values()):

@@ -72,6 +72,17 @@ def sums_of(drafter: Drafter) -> str:
     return f"Counts: {_sums(window)}." if window and window.counts else ""
 
 
+def partly_of(drafter: Drafter) -> str:
+    """Which rates are of some of the reports only, since the others do not have their counts; empty where all are of all."""
+    fewer: dict[int, list[str]] = {}
+    for rate in drafter.engine_counts.values():
+        if rate.reports is not None and rate.name not in fewer.setdefault(rate.reports, []):
+            fewer[rate.reports].append(rate.name)
+    every = drafter.engine_window.reports if drafter.engine_window else 0
+    listed = [f"{', '.join(names)}: {count(some)} of {count(every)}" for some, names in fewer.items()]
+    return f"Of the reports that have their counts only: {'; '.join(listed)}." if listed else ""
+
+
 def others_of(drafter: Drafter) -> str:
     """Windows that are not added to the one whose rates are shown, with their sums; empty where there are none."""
     listed = [f"{_reports(window)} ({_sums(window) or 'no counts'})" for window in drafter.engine_others]

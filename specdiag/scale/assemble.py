@@ -105,6 +105,8 @@ class Assembler:
     def finish(self) -> Collected:
         """Settle what is open. EmptyInput where no event was read that a report could rest on."""
         self._settle(no_blocks(), Ghosts.none(), flush=True)
+        for text in self.engine.may_be_one_run():
+            self.notes.add("lifetimes_added", 1, "$", text)
         self.engine.count(self.tally)
         if not any(name in EVIDENCE for i in self.inputs for name in i.events):
             raise EmptyInput(*self._nothing())

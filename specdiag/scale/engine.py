@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 from specdiag.measure.engine_printed import PrintedFigures
-from specdiag.measure.engine_symbols import COUNTERS, counters_of, drafted_of, means_of
+from specdiag.measure.engine_symbols import COUNTERS, counters_of, drafted_of, drafted_whole, means_of
 from specdiag.measure.tally import EngineKind, Tally
 from specdiag.trace.blocks import key_of
 from specdiag.trace.events import TallyEvent
@@ -41,12 +44,15 @@ class EngineCounts:
         reached = event.reached
         # Who could come to a position: those of the position before, in reports that have the position at all. Blocks of others are shorter.
         behind = None if reached is None else [event.rounds, *reached][: len(reached)]
-        by_position = {"reached": reached, "behind": behind, "drafted": drafted_of(event)}
+        came = None if reached is None or event.rounds is not None else [None, *reached[1:]]
+        by_position = {"reached": reached, "came": came or reached, "behind": behind, "drafted": drafted_of(event)}
         known = ",".join([*found, *(name for name, numbers in by_position.items() if numbers is not None)])
         means = means_of(event, found) if self.means else {}
         counters = [(name, 0, number) for name, number in (found | means | {"events": 1}).items()]
         for name, numbers in by_position.items():
             counters += [(name, i, number) for i, number in enumerate(numbers or [], 1) if number is not None]
+        if by_position["drafted"] is not None and not drafted_whole(event):
+            counters.append(("undrafted", 0, 1))
         if event.max_draft_tokens is not None:
             counters.append(("full_block", event.max_draft_tokens, 1))
         if event.source is not None:
@@ -54,6 +60,16 @@ class EngineCounts:
         sums = self._sums.setdefault((event.drafter, event.window, known), {})
         for name, position, number in counters:
             sums[name, position] = sums.get((name, position), 0) + number
+
+    def may_be_one_run(self) -> Iterator[str]:
+        """Lifetime counters of one source and drafter in several traces, that rise from one to the next: they may be of one run."""
+        runs: dict[tuple[str, str, str], list[TallyEvent]] = {}
+        for (_, source, drafter), event in self.running.items():
+            runs.setdefault((source, drafter, event.definitions or ""), []).append(event)
+        for (source, drafter, _), events in runs.items():
+            pairs = [*pairwise(events)]
+            if pairs and not any(_fallen(before, after) for before, after in pairs):
+                yield f"{source or drafter}: {len(events)} of them, and no counter falls from one to the next"
 
     def count(self, tally: Tally) -> None:
         """Put the totals into a tally."""

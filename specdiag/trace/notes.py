@@ -16,7 +16,15 @@ KEPT_PLACES = 5
 KEPT_OF_A_LINE = 200
 LONGEST_SENTENCE = 500
 OUR_SENTENCES = frozenset(
-    {"not_counts", "no_count", "printed_differs", "definition_told", "definition_open", "ratios_alone"}
+    {
+        "not_counts",
+        "no_count",
+        "lifetimes_added",
+        "printed_differs",
+        "definition_told",
+        "definition_open",
+        "ratios_alone",
+    }
 )
 """Codes whose text is a sentence of this package, to be read whole; that of the others is what stood there, and its ends tell."""
 
@@ -76,6 +84,7 @@ CATALOGUE: dict[str, Kind] = {
     "drafter_respelled": Kind("info", "drafters whose names differ in spelling only", "they stand apart, as they are written; if they are one, give them one name"),
     "ranks_agree": Kind("info", "ranks of one engine that log the same rounds", "they count once"),
     "counter_reset": Kind("info", "lifetime counter that fell", "the engine was started again: a new window begins"),
+    "lifetimes_added": Kind("info", "lifetime counters of one source in several inputs, that add as runs of their own", "put the scrapes of one run into one file, one behind the other: then what lies between them counts"),
     "definition_told": Kind("info", "layout that two releases print with different meanings", "which one it is follows from its own numbers"),
     "definition_open": Kind("info", "layout that two releases print with different meanings, and numbers that fit both", "the counts are the same under either"),
     "ratios_alone": Kind("info", "ratios that an engine printed without counts", "they are kept as printed, and no figure is made of them: read an input that has counts (docs/importing.md)"),

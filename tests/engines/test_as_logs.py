@@ -145,3 +145,111 @@ def test_a_drafter_with_rounds_and_counts_is_named_once(tmp_path: Path) -> None:
     path.write_text(json.dumps(response(WORKED, 11)))
     headline = analyze(str(path), Options(replicates=20)).headline.sentence
     assert headline.endswith("Acceptance: 0.50 (draft).")
+
+
+def tallies(path: Path, *events: dict[str, Any]) -> str:
+    """A trace of such counts."""
+    base = {"type": "tally", "drafter": "draft", "window": "request", "requests": 1}
+    path.write_text(build.lines([build.header(), *(base | event for event in events)]))
+    return str(path)
+
+
+def test_a_figure_of_some_reports_says_so(tmp_path: Path) -> None:
+    """Output tokens of one of two requests: what needs them is of that one, and the report and the view say of how many."""
+    counts = {"accepted": 6, "rounds": 4, "proposed": 12, "definitions": "vllm"}
+    path = tallies(tmp_path / "t.jsonl", counts | {"completion_tokens": 11}, counts | {"accepted": 0, "rounds": 10})
+    report = analyze(path, Options(engines=("specforge", "vllm"), replicates=20))
+    specforge, vllm = report.engines
+    assert rates(specforge)["accept_length"].reports == 1
+    assert specforge.assumes[-1] == "specforge: accept_length is of the 1 of 2 reports that have its counts"
+    assert rates(vllm)["Mean acceptance length"].reports is None
+    [drafter] = [each for each in report.drafters if each.engine_counts]
+    assert drafter.engine_counts["engine_output_per_round"].reports == 1
+    assert drafter.engine_counts["engine_acceptance_length"].reports is None
+
+
+def test_drafts_up_to_a_stop_are_not_those_of_requests_without_one(tmp_path: Path) -> None:
+    """One of two outputs was cut: the proposed drafts up to the stop are known of the other alone, which would be another rate."""
+    counts = {"accepted": 6, "rounds": 4, "proposed": 12, "definitions": "vllm"}
+    path = tallies(tmp_path / "t.jsonl", counts | {"completion_tokens": 11}, counts | {"completion_tokens": 9})
+    [view] = analyze(path, Options(engines=("exllama",), replicates=20)).engines
+    assert rates(view)["accepted"].absent == "proposed drafts behind a stop are among these, and how many is not known"
+
+
+def test_every_round_has_a_first_draft(tmp_path: Path) -> None:
+    """Of blocks that were cut short only the first position's rounds are known; one full request among them stands for none of the others."""
+    counts = {"definitions": "vllm", "max_draft_tokens": 3, "rounds": 4, "reached": [3, 2, 1], "accepted": 6}
+    path = tallies(tmp_path / "t.jsonl", counts | {"proposed": 12}, counts | {"proposed": 9})
+    [view] = analyze(path, Options(engines=("mlc",), replicates=20)).engines
+    found = {f.position: f.rate for f in view.figures if f.name == "accept_prob"}
+    assert (found[1].numerator, found[1].denominator) == (6, 8)
+    assert {found[i].absent for i in (2, 3)} == {"rounds by their number of drafts not known"}
+
+
+def test_a_request_that_accepted_nothing_counts_in_the_length(tmp_path: Path) -> None:
+    """llama-server: a mean length of 1.00 says nothing of the rounds; they are estimated, since the others alone would give 2.5."""
+    path = tmp_path / "l.log"
+    path.write_text(
+        "slot print_timing: id  0 | task 1 | draft acceptance = 0.50000 (    6 accepted /    12 generated), mean len =  2.50\n"
+        "slot print_timing: id  0 | task 2 | draft acceptance = 0.00000 (    0 accepted /    30 generated), mean len =  1.00\n"
+    )
+    [view] = analyze(str(path), Options(engines=("llama-cpp",), replicates=20)).engines
+    rate = rates(view)["mean len"]
+    assert rate.low is not None
+    assert rate.high is not None
+    assert rate.low <= 1 + 6 / 14 <= rate.high < 3
+    assert rate.source == "estimated"
+
+
+def test_a_count_that_may_be_none_leaves_a_bound(tmp_path: Path) -> None:
+    """Where an estimated number of rounds may be off by more than itself, there is one round at least, and the length is bounded by it."""
+    path = tallies(tmp_path / "t.jsonl", {"accepted": 6, "rounds": 10, "estimated": {"rounds": 20}})
+    [view] = analyze(path, Options(engines=("vllm",), replicates=20)).engines
+    rate = rates(view)["Mean acceptance length"]
+    assert (rate.low, rate.value, rate.high) == (1.2, 1.6, 7.0)
+
+
+def test_rounds_without_a_draft_beside_logged_rounds(tmp_path: Path) -> None:
+    """A detailed response with more output than its rounds gave: figures of all rounds come of the counts alone."""
+    found = views(tmp_path / "r.json", json.dumps(response(WORKED, 16)), "specforge", "spec-bench", "vllm")
+    rounds = {view.engine: rates(view) for view in found if view.of == "all rounds"}
+    counted = {view.engine: rates(view) for view in found if view.of != "all rounds"}
+    reason = "5 more output tokens than the logged rounds gave: rounds without a draft, which were not logged"
+    assert rounds["specforge"]["accept_length"].absent == reason
+    assert rounds["spec-bench"]["#Mean accepted tokens"].absent == reason
+    assert rounds["vllm"]["Mean acceptance length"].value == counted["vllm"]["Mean acceptance length"].value == 2.5
+    assert counted["specforge"]["accept_length"].value == 4.0
+    assert counted["spec-bench"]["#Mean accepted tokens"].value == pytest.approx(15 / 9)
+
+
+def test_an_output_that_a_draft_ended_is_a_token_short(tmp_path: Path) -> None:
+    """mlx-lm counts the drafts that it gave: one output of two ended with one, so transformers would have counted one less, and vLLM is not known."""
+    counts = {"accepted": 6, "rounds": 4, "definitions": "mlx"}
+    path = tallies(tmp_path / "t.jsonl", counts | {"completion_tokens": 10}, counts | {"completion_tokens": 9})
+    transformers, vllm = analyze(path, Options(engines=("transformers", "vllm"), replicates=20)).engines
+    length = rates(transformers)["num_matches + 1"]
+    assert (length.numerator, length.denominator) == (19, 8)
+    assert (
+        rates(vllm)["Mean acceptance length"].absent
+        == "accepted drafts behind a stop are not among these, and how many is not known"
+    )
+
+
+def test_rounds_of_a_benchmark_may_be_without_a_draft(tmp_path: Path) -> None:
+    """Spec-Bench counts every step: that a vLLM would count the same is assumed, and said."""
+    path = tallies(tmp_path / "t.jsonl", {"accepted": 6, "rounds": 4, "definitions": "spec-bench"})
+    [view] = analyze(path, Options(engines=("vllm",), replicates=20)).engines
+    assert "vllm: rounds without a draft, which these counts do not tell, are taken to be none" in view.assumes
+
+
+def test_scrapes_in_two_files_are_two_runs_and_said_to_be(tmp_path: Path) -> None:
+    """They add, and a note says that scrapes of one run belong into one file; where a counter falls they are two runs for sure."""
+    text = (
+        'vllm:spec_decode_num_drafts_total{{engine="0"}} {}\nvllm:spec_decode_num_draft_tokens_total{{engine="0"}} {}\n'
+        'vllm:spec_decode_num_accepted_tokens_total{{engine="0"}} {}\n'
+    )
+    for name, numbers in (("a", (100, 300, 120)), ("b", (250, 740, 330)), ("c", (50, 150, 60))):
+        (tmp_path / f"{name}.txt").write_text(text.format(*numbers))
+    for names, noted in (("ab", True), ("ac", False)):
+        report = analyze([str(tmp_path / f"{name}.txt") for name in names], Options(replicates=20))
+        assert ("lifetimes_added" in {item.code for item in report.integrity}) is noted

@@ -139,7 +139,7 @@ def test_definitions_of_the_worked_example() -> None:
 @pytest.mark.parametrize(
     ("text", "definitions", "length", "lengths", "rates"),
     [
-        (OLDEST, "sglang", None, ["2.50", "1.98"], [None, None]),
+        (OLDEST, "sglang-v1", None, ["2.50", "1.98"], [None, None]),
         (OLDER, "sglang-0.5.4", 3, ["2.50", "3.10"], ["0.62", "0.78"]),
         (NEWER, "sglang", 3, ["2.50", "2.20"], ["0.50", "0.40"]),
     ],

@@ -53,7 +53,7 @@ def rates(path: Path, *events: dict[str, Any]) -> dict[str, Any]:
 def test_sums_are_exact_beyond_64_bits() -> None:
     """No sum of counters is clipped, also where tallies are added."""
     total = counted(*[tally(proposed=MOST, accepted=MOST - 1)] * 5000)
-    known = "proposed,accepted"
+    known = "proposed,accepted,accepted_before"
     assert total[EngineKind("code", "interval", "proposed", known=known)] == 5000 * MOST
     assert total[EngineKind("code", "interval", "accepted", known=known)] == 5000 * (MOST - 1)
     one, other = Tally(3), Tally(3)
@@ -95,7 +95,7 @@ def test_any_counter_that_falls_tells_of_a_reset() -> None:
     events = [tally("lifetime", rounds=n) for n in (10, 20, 4)]
     assert sums(*events)["rounds"] == 24
     events = [tally("lifetime", proposed=8, accepted=4), tally("lifetime", accepted=5)]
-    assert sums(*events) == {"accepted": 5, "events": 1}
+    assert sums(*events) == {"accepted": 5, "accepted_before": 5, "events": 1}
 
 
 def test_two_traces_are_two_runs(tmp_path: Path) -> None:
@@ -195,5 +195,5 @@ def test_means_over_requests_are_summed_where_they_are_asked_for() -> None:
         names[asked] = {kind.name for kind in tally.engine}
     assert names[False] < names[True]
     assert {name for name in names[True] - names[False] if not name.startswith("of ")} >= {
-        "mean over requests of (A + R) / R: accepted, rounds"
+        "mean over requests of (A + R) / R: accepted_before, drafted_rounds"
     }
