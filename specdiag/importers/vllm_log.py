@@ -137,8 +137,10 @@ def _interval(line: re.Match[str], either: bool) -> tuple[TallyEvent | None, str
     if accepted is None or proposed is None or accepted > proposed:
         return None, "no counts"
     rate = f"{line['rate']}%"
-    if proposed and (rate == "nan%" or not may_be(accepted, proposed, bounds(rate))):
-        return None, f"{accepted} of {proposed} is not {rate}"
+    other = bool(proposed) and (rate == "nan%" or not may_be(accepted, proposed, bounds(rate)))
+    unlike = f"{accepted} of {proposed} is not {rate}"
+    if other and line.re is LINE_084:
+        return None, unlike
     event = TallyEvent(
         drafter=DRAFTER,
         window="interval",
@@ -161,6 +163,9 @@ def _interval(line: re.Match[str], either: bool) -> tuple[TallyEvent | None, str
     definitions, rounds = _rounds(accepted, proposed, [bounds(text) for text in rates], bounds(line["length"]), either)
     if rounds is None:
         return None, "no number of rounds gives these rates"
+    # Where length, rates and full blocks agree on the counts, the percentage is of another definition, not of another line.
+    if other and (rounds.estimated or rounds.rounds * len(rates) != proposed):
+        return None, unlike
     event.definitions = definitions
     event.rounds, event.reached, event.estimated = rounds.rounds, [*rounds.reached], rounds.estimated
     return event, ""

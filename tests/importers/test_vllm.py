@@ -178,6 +178,13 @@ def test_a_length_of_another_meaning_is_compared() -> None:
     assert sentence.startswith("Mean acceptance length 2.75 printed")
 
 
+def test_a_rate_of_another_definition_is_compared() -> None:
+    """Where length, rates and full blocks agree on the counts, a percentage that does not is noted, and the counts stay."""
+    (event,) = tallies(line("2.50", 6, 12, "0.750, 0.500, 0.250", "66.7"), "vllm/log")
+    assert (event.accepted, event.rounds, event.reached) == (6, 4, [3, 2, 1])
+    assert [path for path, _ in misprints(event)] == ["$.printed.Draft acceptance rate"]
+
+
 def test_engines_of_one_log_are_apart() -> None:
     """Engines add: by the name of their process, or by the line of their throughput before; all engines together count once."""
     text = "".join(f"(EngineCore_DP{i} pid={100 + i}) {worked(V0102)}" for i in range(2))
